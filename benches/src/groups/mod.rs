@@ -1,0 +1,4 @@
+//! The groups of variants.
+
+pub(crate) mod module;
+pub(crate) mod script;

@@ -1,0 +1,1 @@
+//! The program behind `cargo xtask bench`.

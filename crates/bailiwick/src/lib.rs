@@ -1,0 +1,107 @@
+//! Runs the tools that agent skills bring, each inside an area of its own (its *bailiwick*).
+//!
+//! A skill may bring three kinds of capability, ordered by containment, and all of them are called
+//! through one path, one gate, one error model and one policy:
+//!
+//! | tier | what it is | what holds it |
+//! |---|---|---|
+//! | module tool | a live Rust tool from a linked crate | a wrapper: bounded, not confined |
+//! | isolated tool | source the skill carries, in a fresh guest | not part of this version |
+//! | script | a file the skill ships, in a child process | Landlock, seccomp, namespaces, cgroups, rlimits |
+//!
+//! # Examples
+//!
+#![cfg_attr(
+    all(feature = "package", feature = "script"),
+    doc = r#"
+```no_run
+use bailiwick::{Decision, DirectorySource, Policy, SkillManager, gate_fn};
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<(), bailiwick::Error> {
+    let manager = SkillManager::builder()
+        .gate(gate_fn(|request| async move {
+            if request.skill() == "text-tools" { Decision::allow() } else { Decision::deny("not today") }
+        }))
+        .policy(Policy::from_file("bailiwick.toml")?)
+        .source(DirectorySource::open(".agents/skills")?)
+        .build()
+        .await?;
+    manager.load("text-tools").await?;
+    println!("{}", manager.tools().json_schema());
+    let outcome = manager.call("text-tools.word-count", json!({ "path": "docs/a.md" })).await;
+    println!("{} in {:?}", outcome.result?.text(), outcome.report.duration);
+    manager.shutdown().await;
+    Ok(())
+}
+```
+"#
+)]
+//!
+//! # What it promises
+//!
+//! - There is no manager without a [`Gate`], and a gate that does not answer is never a yes.
+//! - A call runs what was verified at load, under a policy proven inside the session's.
+//! - Everything a skill returns is untrusted and carries its provenance.
+//! - Containment is lowered in one place, behind [`Builder::dangerous`], and every report says so.
+//!
+//! # What it does not enforce
+//!
+//! - A module tool runs in this process and can do whatever this process can.
+//! - The kernel is shared: a script that breaks the kernel breaks out.
+//! - What the interpreter may read, its script may read; timing and cache channels stay open.
+//! - `allowed-tools` of a skill grants nothing and restricts nothing.
+//!
+//! # Features
+//!
+//! `module` (default), `package`, `script`, `store`, `full`. A feature adds API and never changes
+//! what was there.
+
+#![forbid(unsafe_code)]
+
+mod builder;
+mod catalog;
+#[cfg(feature = "script")]
+mod explain;
+mod host_source;
+mod manager;
+#[cfg(feature = "script")]
+mod policy;
+mod preflight;
+mod record;
+#[cfg(feature = "script")]
+mod script;
+mod tools;
+
+pub use bailiwick_core as core;
+pub use bailiwick_core::{
+    Artifact, ArtifactId, ArtifactStore, CallReport, CancelToken, Code, Content, Decision, Effects,
+    Gate, GateRequest, GateUnavailable, LiveTool, Media, Outcome, RawOutput, Response,
+    SkillError as Error, SkillSource, Tier, gate_fn,
+};
+#[cfg(feature = "module")]
+pub use bailiwick_module::{schemars, tool_fn};
+#[cfg(feature = "package")]
+pub use bailiwick_package as package;
+#[cfg(feature = "package")]
+pub use bailiwick_package::{DirectorySource, InMemorySkill, InMemorySource};
+#[cfg(feature = "script")]
+pub use bailiwick_policy as sandbox_policy;
+#[cfg(feature = "script")]
+pub use bailiwick_sandbox as sandbox;
+#[cfg(feature = "script")]
+pub use bailiwick_script as scripts;
+#[cfg(feature = "store")]
+pub use bailiwick_store::FileStore;
+pub use bailiwick_store::{MemoryStore, StoreConfig};
+
+pub use crate::builder::{Builder, Dangerous, Guarded, WantsGate};
+pub use crate::catalog::{CatalogEntry, SourceFailure};
+#[cfg(feature = "script")]
+pub use crate::explain::Explanation;
+pub use crate::host_source::HostSource;
+pub use crate::manager::{CallRequest, LoadReport, SkillManager};
+#[cfg(feature = "script")]
+pub use crate::policy::Policy;
+pub use crate::tools::{ToolInfo, ToolList};

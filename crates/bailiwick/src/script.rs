@@ -1,0 +1,539 @@
+//! Tier 3 in a manager: the sandbox comes up when a script is first needed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bailiwick_core::{
+    ArtifactStore, Code, Outcome, SkillDescriptor, SkillError, SkillName, SkillPath, Tool as _,
+    ToolName,
+};
+use bailiwick_policy::{CliGrants, Grants, HostPath, SandboxPolicy, SkillGrants, ThreatClass};
+use bailiwick_sandbox::{Host, HostConfig};
+use bailiwick_script::{
+    DirWorkspace, Interpreter, Interpreters, Revision, ScriptGrants, ScriptSettings, ScriptTier,
+    ScriptTool, WorkspaceFile,
+};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::Policy;
+use crate::catalog::{Found, within};
+use crate::explain::Explanation;
+use crate::manager::{CallRequest, Ready, SkillManager};
+use crate::tools::Published;
+
+/// What a builder was told about scripts.
+#[derive(Default)]
+pub(crate) struct ScriptConfig {
+    pub(crate) policy: Policy,
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) interpreters: Vec<Interpreter>,
+    pub(crate) host: Option<Host>,
+    pub(crate) permissive_ceiling: Option<SandboxPolicy>,
+    pub(crate) accepted: Vec<ThreatClass>,
+}
+
+impl ScriptConfig {
+    /// Checks what can be checked without starting anything.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_SCRIPT_POLICY_WIDENED` for grants of the command line beyond the policy file, and
+    /// `E_INVALID_SKILLS_CONFIG` for an interpreter of the file that is no program.
+    pub(crate) fn checked(self) -> Result<Scripts, SkillError> {
+        let file = self.policy.file();
+        let mut session = file.ceiling(self.policy.cli_grants())?;
+        for class in &self.accepted {
+            session = session.without_requirement(*class);
+        }
+        let mut interpreters = Interpreters::presets();
+        for (key, defined) in file.interpreters() {
+            let argv = [defined.program().to_string()]
+                .into_iter()
+                .chain(defined.flags().iter().cloned())
+                .collect();
+            let paths = |grants: &[bailiwick_policy::PathGrant]| {
+                grants.iter().map(|g| g.path().clone()).collect()
+            };
+            let (read, exec) = (paths(defined.read()), paths(defined.exec()));
+            interpreters = interpreters.with(Interpreter::resolve(
+                key,
+                argv,
+                read,
+                exec,
+                defined.origin().clone(),
+            )?);
+        }
+        for interpreter in &self.interpreters {
+            interpreters = interpreters.with(interpreter.clone());
+        }
+        Ok(Scripts {
+            config: self,
+            session,
+            interpreters,
+            tier: OnceCell::new(),
+            own_folder: Mutex::default(),
+            proven: Mutex::default(),
+        })
+    }
+}
+
+/// The script side of a manager.
+pub(crate) struct Scripts {
+    config: ScriptConfig,
+    session: SandboxPolicy,
+    interpreters: Interpreters,
+    tier: OnceCell<Arc<ScriptTier>>,
+    /// The workspace's folder where nobody named one; it goes with the manager.
+    own_folder: Mutex<Option<tempfile::TempDir>>,
+    /// Interpreters that have run a no-op under a policy of this manager.
+    proven: Mutex<BTreeSet<String>>,
+}
+
+/// The scripts of one loaded skill.
+pub(crate) struct LoadedScripts {
+    revision: Arc<Revision>,
+    tools: Vec<Arc<ScriptTool>>,
+    /// Present where the policy grants `undeclared_scripts`.
+    undeclared: Option<Arc<ScriptTool>>,
+}
+
+impl LoadedScripts {
+    /// Lets go of the skill's files; calls in flight keep them.
+    pub(crate) fn release(self) -> Result<(), SkillError> {
+        drop((self.tools, self.undeclared));
+        self.revision.release()
+    }
+}
+
+impl Scripts {
+    /// Brings the sandbox up, or refuses to: the self-test must see every required class denied.
+    async fn tier(
+        &self,
+        artifacts: &Arc<dyn ArtifactStore>,
+    ) -> Result<Arc<ScriptTier>, SkillError> {
+        let bring_up = || async {
+            let folder = self.folder()?;
+            let policy = &self.config.policy;
+            let mut settings = ScriptSettings::new(self.session.clone());
+            settings.base = match policy.file().base() {
+                bailiwick_policy::Base::Usr => bailiwick_sandbox::Base::Usr,
+                bailiwick_policy::Base::Minimal => bailiwick_sandbox::Base::Minimal,
+            };
+            settings.interpreters = self.interpreters.clone();
+            settings.wall_default = policy.file().wall_default();
+            settings.wall_max = policy.file().limits().wall();
+            settings.fail_on_nonzero_exit = policy.file().fail_on_nonzero_exit();
+            settings.environment = self.config.environment.clone();
+            settings.permissive_ceiling = self.config.permissive_ceiling.clone();
+            let cgroup = policy.file().cgroup().cloned();
+            let (host, artifacts) = (self.config.host.clone(), artifacts.clone());
+            off_the_executor(move || {
+                let host = match host {
+                    Some(host) => host,
+                    None => Host::probe(host_config(&folder, cgroup.as_ref()))?,
+                };
+                prove_denials(&host, settings.session.required())?;
+                let workspace = Arc::new(DirWorkspace::open(folder.join("skills"))?);
+                Ok(Arc::new(ScriptTier::new(
+                    host, settings, workspace, artifacts,
+                )?))
+            })
+            .await
+        };
+        self.tier.get_or_try_init(bring_up).await.cloned()
+    }
+
+    /// Returns the folder that was named, or a private one that goes with the manager.
+    fn folder(&self) -> Result<PathBuf, SkillError> {
+        if let Some(folder) = &self.config.workspace {
+            return Ok(folder.clone());
+        }
+        if let Some(folder) = self.config.policy.file().workspace_dir() {
+            return Ok(folder.as_path().to_owned());
+        }
+        let mut own = self
+            .own_folder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = &*own {
+            return Ok(folder.path().to_owned());
+        }
+        let folder = tempfile::Builder::new()
+            .prefix("bailiwick-")
+            .tempdir()
+            .map_err(|error| {
+                SkillError::new(
+                    Code::WorkspaceFailed,
+                    "no temporary folder could be made for skills' files",
+                )
+                .with_hint(
+                    "name a folder with `workspace`, or in `[workspace] dir` of the policy file",
+                )
+                .with_source(error)
+            })?;
+        Ok(own.insert(folder).path().to_owned())
+    }
+
+    /// Returns the entry of the policy file that means this very copy of a skill.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_DIGEST_MISMATCH` when the policy pins another digest.
+    fn entry(
+        &self,
+        found: &Found,
+        descriptor: &SkillDescriptor,
+    ) -> Result<Option<&SkillGrants>, SkillError> {
+        let Some(digest) = &descriptor.digest else {
+            return Ok(None);
+        };
+        let location = found.skill.location.parse::<HostPath>().ok();
+        let file = self.config.policy.file();
+        Ok(file.skill_grants(
+            &found.skill.name,
+            found.skill.scope,
+            location.as_ref(),
+            digest,
+        )?)
+    }
+
+    /// Returns what a tool holds. A package may ask that a non-zero exit is no failure; whoever
+    /// wrote the policy file decides.
+    fn grants(&self, entry: Option<&SkillGrants>, tool: Option<&ToolName>) -> ScriptGrants {
+        let file = self.config.policy.file();
+        let grants: Grants = file.grants_for(entry, tool, self.cli());
+        let mut standing = file.request(&grants, &file.limits_for(entry));
+        for class in &self.config.accepted {
+            standing = standing.without_requirement(*class);
+        }
+        let mut held = ScriptGrants::new(grants, standing);
+        held.wall_default = Some(file.wall_default_for(entry));
+        held.fail_on_nonzero_exit = entry.and_then(SkillGrants::fail_on_nonzero_exit);
+        held
+    }
+
+    fn cli(&self) -> &CliGrants {
+        self.config.policy.cli_grants()
+    }
+}
+
+impl SkillManager {
+    /// Returns the policy that the manager works under.
+    pub fn policy(&self) -> &Policy {
+        &self.inner().scripts.config.policy
+    }
+
+    /// Returns who may run scripts here, and which presets are absent.
+    pub fn interpreters(&self) -> &Interpreters {
+        &self.inner().scripts.interpreters
+    }
+
+    /// Returns when a person should be asked about a tool of a loaded skill.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_NOT_FOUND` and `E_SKILL_NOT_LOADED`.
+    pub fn ask(&self, tool: &str) -> Result<bailiwick_policy::Ask, SkillError> {
+        let published = self.find_tool(tool)?;
+        let spec = published.tool.spec();
+        self.inner().with_loaded(&spec.provenance.skill, |loaded| {
+            loaded
+                .entry
+                .as_ref()
+                .map_or(bailiwick_policy::Ask::OncePerDigest, |entry| {
+                    entry.ask(&spec.name)
+                })
+        })
+    }
+
+    /// Calls a script that a loaded skill ships and does not declare (contracts 5.1).
+    ///
+    /// # Errors
+    ///
+    /// As [`call`](Self::call), and `E_SKILL_SCRIPT_POLICY_WIDENED` without the grant
+    /// `undeclared_scripts`.
+    pub async fn call_script(
+        &self,
+        skill: &str,
+        script: &str,
+        args: &[String],
+        request: CallRequest,
+    ) -> Outcome {
+        let mut request = request;
+        request.arguments = match request.arguments {
+            Value::Object(mut object) => {
+                object.insert("script".to_owned(), json!(script));
+                object.insert("args".to_owned(), json!(args));
+                Value::Object(object)
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
+                json!({ "script": script, "args": args })
+            }
+        };
+        match self.undeclared(skill) {
+            Ok(published) => self.call_published(&published, request).await,
+            Err(error) => Outcome::new(
+                Err(error),
+                bailiwick_core::CallReport::new(bailiwick_core::Tier::Script),
+            ),
+        }
+    }
+
+    /// Explains what a script would be run with: argv, policy with the origin of every grant,
+    /// limits, layers. Nothing is started.
+    ///
+    /// Without arguments, what holds for every call is explained.
+    ///
+    /// # Errors
+    ///
+    /// As loading and preparing the call would fail.
+    pub fn explain(&self, tool: &str, arguments: Option<Value>) -> Result<Explanation, SkillError> {
+        let published = self.find_tool(tool)?;
+        let spec = published.tool.spec();
+        let script = self.inner().with_loaded(&spec.provenance.skill, |loaded| {
+            let scripts = loaded.scripts.as_ref()?;
+            scripts
+                .tools
+                .iter()
+                .find(|script| script.spec().name == spec.name)
+                .cloned()
+        })?;
+        let Some(script) = script else {
+            return Ok(Explanation::of_module(spec));
+        };
+        let plan = match arguments {
+            None => None,
+            Some(arguments) => {
+                let arguments = spec.schema.check(arguments)?;
+                Some(script.plan(
+                    &arguments,
+                    &self.context(CallRequest::new(tool, Value::Null)),
+                )?)
+            }
+        };
+        let host = self.inner().scripts.tier.get().map(|tier| tier.host());
+        Explanation::of_script(spec, &script, plan, host)
+    }
+
+    /// Builds and checks the tools of a skill's scripts.
+    pub(crate) async fn prepare_scripts(
+        &self,
+        found: &Found,
+        descriptor: &SkillDescriptor,
+        ready: &mut Ready,
+    ) -> Result<(), SkillError> {
+        let scripts = &self.inner().scripts;
+        let entry = scripts.entry(found, descriptor)?;
+        let held = scripts.grants(entry, None);
+        ready.entry = entry.cloned();
+        if descriptor.scripts.is_empty() && held.grants.undeclared_scripts().is_none() {
+            return Ok(());
+        }
+        let files = self.files(found).await?;
+        check_listed(descriptor, &files)?;
+        let tier = scripts.tier(&self.inner().artifacts).await?;
+        let (digest, skill) = (descriptor.digest, descriptor.name.clone());
+        let revision = {
+            let tier = tier.clone();
+            off_the_executor(move || tier.materialize(&skill, digest, &files)).await?
+        };
+        let mut tools = Vec::new();
+        for declaration in &descriptor.scripts {
+            let name = ToolName::for_script(&descriptor.name, &declaration.name)?;
+            let tool = ScriptTool::declared(
+                tier.clone(),
+                revision.clone(),
+                ready.provenance.clone(),
+                declaration.clone(),
+                scripts.grants(entry, Some(&name)),
+            )?;
+            let tool = Arc::new(tool);
+            self.prove_interpreter(&declaration.interpreter, &tool)
+                .await?;
+            ready.add(declaration.name.clone(), tool.clone());
+            tools.push(tool);
+        }
+        if let Some(entry) = entry {
+            let unknown = entry
+                .tools()
+                .filter(|(name, _)| !tools.iter().any(|tool| tool.spec().name == **name));
+            for (name, origin) in unknown {
+                return Err(SkillError::new(
+                    Code::InvalidSkillsConfig,
+                    format!(
+                        "the rule for `{name}` can never take effect: `{}` has no such tool",
+                        descriptor.name
+                    ),
+                )
+                .with_hint(format!("correct or remove the rule at {origin}"))
+                .with_detail("origin", origin.to_string()));
+            }
+        }
+        if descriptor.fail_on_nonzero_exit == Some(false) && held.fail_on_nonzero_exit.is_none() {
+            ready.notes.push(
+                "it asks that a non-zero exit is no failure; `fail_on_nonzero_exit` in the policy file decides"
+                    .to_owned(),
+            );
+        }
+        let published: Vec<SkillPath> = descriptor
+            .scripts
+            .iter()
+            .map(|script| script.path.clone())
+            .collect();
+        let undeclared = match held.grants.undeclared_scripts() {
+            None => None,
+            Some(_) => {
+                let provenance = ready.provenance.clone();
+                Some(Arc::new(ScriptTool::undeclared(
+                    tier,
+                    revision.clone(),
+                    provenance,
+                    published,
+                    held,
+                )?))
+            }
+        };
+        ready.scripts = Some(LoadedScripts {
+            revision,
+            tools,
+            undeclared,
+        });
+        Ok(())
+    }
+
+    /// Reads every file of a skill: the bytes that are verified are the bytes that run.
+    async fn files(&self, found: &Found) -> Result<Vec<WorkspaceFile>, SkillError> {
+        let (source, skill) = (found.source.as_ref(), &found.skill);
+        let deadline = self.inner().source_deadline;
+        let entries = within(source, deadline, |cancel| source.list(skill, cancel)).await?;
+        SkillPath::parse_list(entries.iter().map(|entry| &entry.path))?;
+        let mut files = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let bytes = within(source, deadline, |cancel| {
+                source.read(skill, Some(&entry.path), cancel)
+            })
+            .await?;
+            files.push(WorkspaceFile::new(entry.path, entry.mode, bytes));
+        }
+        Ok(files)
+    }
+
+    /// Runs a no-op under the tool's policy, once per interpreter: what cannot start is told at
+    /// load and not at the first call.
+    async fn prove_interpreter(&self, key: &str, tool: &Arc<ScriptTool>) -> Result<(), SkillError> {
+        let proven = || {
+            self.inner()
+                .scripts
+                .proven
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if proven().contains(key) {
+            return Ok(());
+        }
+        let tool = tool.clone();
+        off_the_executor(move || tool.prove_interpreter()).await?;
+        proven().insert(key.to_owned());
+        Ok(())
+    }
+
+    fn undeclared(&self, skill: &str) -> Result<Published, SkillError> {
+        let name: SkillName = skill.parse().map_err(|_| {
+            SkillError::new(Code::NotFound, format!("no skill is named `{skill}`"))
+                .with_detail("skill", skill)
+        })?;
+        let (record, tool) = self.inner().with_loaded(&name, |loaded| {
+            let tool = loaded
+                .scripts
+                .as_ref()
+                .and_then(|scripts| scripts.undeclared.clone());
+            (loaded.record.clone(), tool)
+        })?;
+        let Some(tool) = tool else {
+            return Err(SkillError::new(
+                Code::ScriptPolicyWidened,
+                format!("`{name}` may not run scripts that it does not declare"),
+            )
+            .with_hint("grant `undeclared_scripts` to the skill, or declare the script in `bailiwick.yaml`")
+            .with_detail("skill", name.as_str())
+            .with_detail("axis", "undeclared_scripts")
+            .with_detail("held", "nothing"));
+        };
+        let short = tool.spec().name.to_string();
+        Ok(Published {
+            tool,
+            record,
+            short,
+        })
+    }
+}
+
+/// Refuses a declared script whose file the source does not list.
+fn check_listed(descriptor: &SkillDescriptor, files: &[WorkspaceFile]) -> Result<(), SkillError> {
+    let missing = descriptor
+        .scripts
+        .iter()
+        .find(|script| !files.iter().any(|file| file.path == script.path));
+    match missing {
+        None => Ok(()),
+        Some(script) => Err(SkillError::new(
+            Code::ManifestInvalid,
+            format!(
+                "the script `{}` names the file `{}`, which the skill does not have",
+                script.name, script.path
+            ),
+        )
+        .with_hint("add the file, or correct `path`")
+        .with_detail("skill", descriptor.name.as_str())
+        .with_detail("path", script.path.as_str())),
+    }
+}
+
+/// Attacks the machine's own confinement: a required class that an attack gets through is not
+/// closed, whatever the probe says.
+fn prove_denials(host: &Host, required: &BTreeSet<ThreatClass>) -> Result<(), SkillError> {
+    let open = bailiwick_sandbox::selftest::attack(host, required)?.not_denied(required.iter().copied());
+    let Some(class) = open.first() else {
+        return Ok(());
+    };
+    Err(SkillError::new(
+        Code::ScriptSandboxUnavailable,
+        format!("the self-test could not show that `{class}` is closed on this machine"),
+    )
+    .with_hint("`bailiwick doctor` shows every attempt, and how to get what is missing")
+    .with_detail("class", class.as_str())
+    .with_detail(
+        "open",
+        open.iter().map(|class| class.as_str()).collect::<Vec<_>>(),
+    ))
+}
+
+fn host_config(folder: &std::path::Path, cgroup: Option<&HostPath>) -> HostConfig {
+    let config = HostConfig::new(folder.join("sandbox"));
+    match cgroup {
+        Some(parent) => config.with_cgroup_parent(parent.as_path()),
+        None => config,
+    }
+}
+
+/// Does blocking work on a thread that may block.
+async fn off_the_executor<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SkillError> + Send + 'static,
+) -> Result<T, SkillError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(SkillError::new(
+            Code::WorkspaceFailed,
+            "work on a thread of its own was lost",
+        )
+        .with_hint("the runtime is shutting down, or the work panicked")
+        .with_source(error)),
+    }
+}

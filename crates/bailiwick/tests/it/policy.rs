@@ -1,0 +1,191 @@
+//! Grants, pins and ceilings as a manager applies them.
+
+use bailiwick::sandbox_policy::{CliGrants, HostPath, SandboxPolicy};
+use bailiwick::{CallRequest, Code, Policy};
+use serde_json::json;
+
+use crate::bed::{allowing, in_memory, load, policy_file, script_skill, script_skill_with};
+
+fn cli(flags: &[&str], folder: &std::path::Path) -> Policy {
+    let folder: HostPath = folder.to_str().unwrap().parse().unwrap();
+    Policy::built_in().with_cli_grants(CliGrants::parse(flags.iter().copied(), &folder).unwrap())
+}
+
+const FILE_PARAM: &str = "    params:\n      - name: path\n        type: file\n        description: A file.\n        required: true\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_grant_changes_the_outcome() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    std::io::Write::write_all(
+        &mut std::fs::File::create(folder.join("a.txt")).unwrap(),
+        b"granted\n",
+    )
+    .unwrap();
+    let call = |policy: Policy| {
+        let folder = folder.clone();
+        async move {
+            let skill = script_skill_with("cat \"$1\"\n", FILE_PARAM);
+            let manager = allowing()
+                .policy(policy)
+                .source(in_memory(skill))
+                .build()
+                .await
+                .unwrap();
+            load(&manager).await?;
+            let request = CallRequest::new("demo.run", json!({ "path": "a.txt" })).cwd(&folder);
+            let outcome = manager.call_with(request).await;
+            manager.shutdown().await;
+            Some(outcome.result)
+        }
+    };
+    let Some(refused) = call(Policy::built_in()).await else {
+        return;
+    };
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Code::ScriptPolicyWidened);
+    assert!(refused.hint().unwrap().contains("--grant param_read="));
+    for grant in ["param_read=.", "read=.", "param_write=a.txt"] {
+        let allowed = call(cli(&[grant], &folder)).await.unwrap().unwrap();
+        assert!(allowed.text().contains("granted"), "{grant}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_named_path_must_be_what_the_parameter_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    std::fs::create_dir(folder.join("sub")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", folder.join("link")).unwrap();
+    let skill = script_skill_with("cat \"$1\"\n", FILE_PARAM);
+    let policy = cli(&["param_read=."], &folder);
+    let manager = allowing()
+        .policy(policy)
+        .source(in_memory(skill))
+        .build()
+        .await
+        .unwrap();
+    if load(&manager).await.is_none() {
+        return;
+    }
+    for (path, code) in [
+        ("sub", Code::ArgumentsRejected),
+        ("missing", Code::ArgumentsRejected),
+        ("../outside", Code::ScriptPolicyWidened),
+        ("/etc/passwd", Code::ScriptPolicyWidened),
+        ("-rf", Code::ArgumentsRejected),
+    ] {
+        let request = CallRequest::new("demo.run", json!({ "path": path })).cwd(&folder);
+        assert_eq!(
+            manager.call_with(request).await.result.unwrap_err().code(),
+            code,
+            "{path}"
+        );
+    }
+    let request = CallRequest::new("demo.run", json!({ "path": "link" })).cwd(&folder);
+    let error = manager.call_with(request).await.result.unwrap_err();
+    assert!(
+        error.code() != Code::ScriptFailed,
+        "a link out of the grant is refused before anything runs: {error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_a_call_names_for_writing_is_made_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let skill = script_skill_with("echo written > \"$1\"\n", FILE_PARAM);
+    let policy = cli(&["param_write=."], &folder);
+    let manager = allowing()
+        .policy(policy)
+        .source(in_memory(skill))
+        .build()
+        .await
+        .unwrap();
+    if load(&manager).await.is_none() {
+        return;
+    }
+    let request = CallRequest::new("demo.run", json!({ "path": "new.txt" })).cwd(&folder);
+    manager.call_with(request).await.result.unwrap();
+    let text =
+        std::io::read_to_string(std::fs::File::open(folder.join("new.txt")).unwrap()).unwrap();
+    assert_eq!(text, "written\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pinned_digest_that_differs_refuses_the_skill() {
+    let folder = tempfile::tempdir().unwrap();
+    let zeros = "0".repeat(64);
+    let text = format!(
+        "version = 1\n[[skill]]\nname = \"demo\"\nsource = \"bundled\"\ndigest = \"sha256:{zeros}\"\n"
+    );
+    let policy = policy_file(folder.path(), &text);
+    let manager = allowing()
+        .policy(policy)
+        .source(in_memory(script_skill("true\n")))
+        .build()
+        .await
+        .unwrap();
+    assert_eq!(
+        manager.load("demo").await.unwrap_err().code(),
+        Code::DigestMismatch
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn grants_beyond_the_session_are_refused_where_a_permissive_ceiling_is_not_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let root: HostPath = folder.to_str().unwrap().parse().unwrap();
+    let file = policy_file(
+        &folder
+            .parent()
+            .unwrap()
+            .canonicalize()
+            .unwrap()
+            .join(folder.file_name().unwrap()),
+        "version = 1\n",
+    );
+    let wide = file.with_cli_grants(CliGrants::parse(["read=."], &root).unwrap());
+    let refused = allowing()
+        .policy(wide)
+        .source(in_memory(script_skill("true\n")))
+        .build()
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::ScriptPolicyWidened);
+
+    let ceiling = SandboxPolicy::deny_all();
+    let manager = allowing()
+        .dangerous()
+        .permissive_script_policy(ceiling)
+        .build()
+        .await
+        .unwrap();
+    assert!(manager.dangers()[0].contains("permissive_script_policy"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_for_a_tool_that_the_skill_lacks_is_an_error_that_names_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "version = 1\n[[skill]]\nname = \"demo\"\nsource = \"bundled\"\ntool.run_demo_gone.ask = \"always\"\n";
+    let policy = policy_file(folder.path(), text);
+    let manager = allowing()
+        .policy(policy)
+        .source(in_memory(script_skill("true\n")))
+        .build()
+        .await
+        .unwrap();
+    match manager.load("demo").await.unwrap_err() {
+        error if error.code() == Code::ScriptSandboxUnavailable => {
+            bailiwick_testkit::require_sandbox(Err(error));
+        }
+        error => {
+            assert_eq!(error.code(), Code::InvalidSkillsConfig);
+            assert!(
+                error.hint().unwrap().contains("bailiwick.toml:5"),
+                "{error:?}"
+            );
+        }
+    }
+}

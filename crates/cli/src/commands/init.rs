@@ -1,0 +1,88 @@
+//! `init`: a new skill that passes `check` and can be called at once.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use bailiwick::Error;
+use bailiwick::core::{SkillName, SkillPath};
+use bailiwick::package;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+use serde_json::json;
+
+use crate::cli::Init;
+use crate::error::{cannot, usage};
+use crate::program::{DONE, Program};
+
+pub(crate) fn run(program: &Program, arguments: &Init) -> Result<u8, Error> {
+    let name: SkillName = arguments.name.parse()?;
+    let place = Place::of(program);
+    let folder = place.parent.join(name.as_str());
+    let files = package::scaffold(&name);
+    write(&place.parent, &name, &files).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => usage(
+            format!("`{}` exists already", folder.display()),
+            "choose another name, or remove the folder",
+        ),
+        _ => cannot(
+            "write a skill to",
+            &folder,
+            "check that you may write there",
+            error,
+        ),
+    })?;
+    let call = format!(
+        "bailiwick {}call {name}.greet '{{\"name\": \"Ada\"}}'",
+        place.flags
+    );
+    let shown = folder.display();
+    program.output.answer(
+        || format!("wrote {shown}\ncheck it   bailiwick check {shown}\ncall it    {call}"),
+        || {
+            let files: Vec<_> = files.iter().map(|(path, _)| path.as_str()).collect();
+            json!({ "skill": name, "folder": folder, "files": files, "call": call })
+        },
+    )?;
+    Ok(DONE)
+}
+
+/// Where a new skill goes, and the flags with which it is found there.
+struct Place {
+    parent: PathBuf,
+    flags: String,
+}
+
+impl Place {
+    /// The first folder of `--skills`, else the project's.
+    fn of(program: &Program) -> Self {
+        match program.global.skills.first() {
+            Some(folder) => Self {
+                parent: folder.clone(),
+                flags: format!("--skills {} ", folder.display()),
+            },
+            None => Self {
+                parent: PathBuf::from(".agents/skills"),
+                flags: String::new(),
+            },
+        }
+    }
+}
+
+/// Writes a skill's files into a folder that is not there yet.
+fn write(parent: &Path, name: &SkillName, files: &[(SkillPath, String)]) -> std::io::Result<()> {
+    Dir::create_ambient_dir_all(parent, ambient_authority())?;
+    let parent = Dir::open_ambient_dir(parent, ambient_authority())?;
+    parent.create_dir(name.as_str())?;
+    let folder = parent.open_dir(name.as_str())?;
+    for (path, text) in files {
+        if let Some((inner, _)) = path.as_str().rsplit_once('/') {
+            folder.create_dir_all(inner)?;
+        }
+        let mut file = folder.open_with(
+            path.as_str(),
+            OpenOptions::new().write(true).create_new(true),
+        )?;
+        file.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! `inspect`: one page for a reviewer. Nothing of the skill is loaded or run.
+
+use bailiwick::core::{Digest, DiscoveredSkill, ScriptDeclaration, ToolName};
+use bailiwick::package::{Contents, Diagnostic, Package};
+use bailiwick::sandbox_policy::{Grants, HostPath, Net, Origin, SkillGrants};
+use bailiwick::{CancelToken, Error};
+use serde_json::{Value, json};
+
+use crate::cli::Inspect;
+use crate::policy::Chosen;
+use crate::program::{DONE, Program};
+use crate::session::Skills;
+use crate::table::table;
+
+pub(crate) fn run(program: &Program, arguments: &Inspect) -> Result<u8, Error> {
+    let skills = Skills::find(program)?;
+    let skill = skills.lookup(&arguments.skill)?;
+    let chosen = Chosen::new(&program.config, &program.global, &[])?;
+    let page = Page::of(&skills, skill, &chosen)?;
+    program
+        .output
+        .answer(|| page.to_text(), || page.to_json())?;
+    if !program.output.is_json()
+        && let Some(note) = chosen.note()
+    {
+        program.output.note(&note);
+    }
+    Ok(DONE)
+}
+
+/// Everything that a reviewer is shown.
+struct Page<'a> {
+    skill: &'a DiscoveredSkill,
+    package: Package,
+    contents: Contents,
+    findings: Vec<Diagnostic>,
+    policy: String,
+    /// The rule that grants to this copy, or why none does.
+    rule: Result<Option<Origin>, Error>,
+    tools: Vec<Reach>,
+}
+
+/// What one script could reach.
+struct Reach {
+    declaration: ScriptDeclaration,
+    name: Option<ToolName>,
+    grants: Vec<String>,
+}
+
+impl<'a> Page<'a> {
+    fn of(skills: &Skills, skill: &'a DiscoveredSkill, chosen: &Chosen) -> Result<Self, Error> {
+        let cancel = CancelToken::new();
+        let (package, findings) = skills.source().package(skill, &cancel)?;
+        let contents = package.read_all(&cancel)?;
+        let file = chosen.policy.file();
+        let location = skill.location.parse::<HostPath>().ok();
+        let entry = file.skill_grants(
+            &skill.name,
+            skill.scope,
+            location.as_ref(),
+            &contents.digest,
+        );
+        let tools = match &entry {
+            Ok(entry) => reach(&package, skill, chosen, *entry),
+            Err(_) => Vec::new(),
+        };
+        let rule = entry
+            .map(|entry| entry.map(|entry| entry.origin().clone()))
+            .map_err(Error::from);
+        Ok(Self {
+            skill,
+            package,
+            contents,
+            findings,
+            policy: chosen.describe(),
+            rule,
+            tools,
+        })
+    }
+
+    fn files(&self) -> impl Iterator<Item = (&str, u64, Digest)> {
+        self.contents
+            .files
+            .iter()
+            .map(|(path, _, bytes)| (path.as_str(), bytes.len() as u64, Digest::of(bytes)))
+    }
+
+    fn asks(&self) -> Vec<String> {
+        let requests = &self.package.sidecar().requests;
+        let lists = requests
+            .lists
+            .iter()
+            .map(|(grant, wished)| format!("{grant}: {}", wished.join(", ")));
+        lists
+            .chain(
+                requests
+                    .undeclared_scripts
+                    .then(|| "undeclared_scripts".to_owned()),
+            )
+            .collect()
+    }
+
+    /// What the skill says of itself that nothing enforces.
+    fn claims(&self) -> Vec<String> {
+        let manifest = self.package.manifest();
+        let mut claims = Vec::new();
+        if !manifest.allowed_tools.is_empty() {
+            claims.push(format!(
+                "allowed-tools: {}",
+                manifest.allowed_tools.join(" ")
+            ));
+        }
+        claims.extend(
+            manifest
+                .compatibility
+                .as_ref()
+                .map(|text| format!("compatibility: {text}")),
+        );
+        claims.extend(
+            manifest
+                .license
+                .as_ref()
+                .map(|text| format!("license: {text}")),
+        );
+        claims.extend(
+            manifest
+                .metadata
+                .iter()
+                .map(|(key, value)| format!("metadata.{key}: {value}")),
+        );
+        claims.extend(
+            manifest
+                .unknown
+                .iter()
+                .map(|(key, value)| format!("{key}: {value}")),
+        );
+        claims
+    }
+
+    fn rule_text(&self) -> String {
+        match &self.rule {
+            Ok(Some(origin)) => format!("granted by {origin}"),
+            Ok(None) => "nothing is granted to this copy".to_owned(),
+            Err(error) => format!("refused: {}", error.message()),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        let skill = self.skill;
+        let version = skill.version.as_deref().unwrap_or("no version");
+        let head = format!(
+            "{} {version} ({})\n{}\nat      {}\ndigest  {}\npolicy  {}\nrule    {}",
+            skill.name,
+            skill.scope,
+            skill.description,
+            skill.location,
+            self.contents.digest,
+            self.policy,
+            self.rule_text(),
+        );
+        let files = table(
+            ["file", "bytes", "digest"],
+            self.files().map(|(path, size, digest)| {
+                [path.to_owned(), size.to_string(), digest.to_string()]
+            }),
+        );
+        let tools: Vec<_> = self.tools.iter().map(Reach::to_text).collect();
+        let findings: Vec<_> = self.findings.iter().map(ToString::to_string).collect();
+        [
+            head,
+            section("files", &[files]),
+            section("tools and what each could reach", &tools),
+            section("asks for (a wish grants nothing)", &self.asks()),
+            section("claims that nothing enforces", &self.claims()),
+            section("findings", &findings),
+        ]
+        .join("\n\n")
+    }
+
+    fn to_json(&self) -> Value {
+        let files: Vec<_> = self
+            .files()
+            .map(|(path, size, digest)| json!({ "path": path, "size": size, "digest": digest.to_string() }))
+            .collect();
+        let tools: Vec<_> = self.tools.iter().map(Reach::to_json).collect();
+        let rule = self
+            .rule
+            .as_ref()
+            .ok()
+            .and_then(|rule| rule.as_ref().map(ToString::to_string));
+        json!({
+            "skill": self.skill,
+            "digest": self.contents.digest.to_string(),
+            "policy": self.policy,
+            "rule": rule,
+            "refusal": self.rule.as_ref().err().map(Error::wire),
+            "files": files,
+            "tools": tools,
+            "asks": self.asks(),
+            "claims": self.claims(),
+            "findings": self.findings,
+        })
+    }
+}
+
+impl Reach {
+    fn to_text(&self) -> String {
+        let script = &self.declaration;
+        let params: Vec<_> = script
+            .params
+            .iter()
+            .map(|param| param.name.as_str())
+            .collect();
+        let mut lines = vec![format!(
+            "{} runs {} with {}({})",
+            script.name,
+            script.path,
+            script.interpreter,
+            params.join(", ")
+        )];
+        if self.grants.is_empty() {
+            lines.push("  reaches its own workspace".to_owned());
+        }
+        lines.extend(self.grants.iter().map(|grant| format!("  reaches {grant}")));
+        lines.join("\n")
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "tool": self.name, "script": self.declaration, "reaches": self.grants })
+    }
+}
+
+fn reach(
+    package: &Package,
+    skill: &DiscoveredSkill,
+    chosen: &Chosen,
+    entry: Option<&SkillGrants>,
+) -> Vec<Reach> {
+    let scripts = package.sidecar().scripts.iter();
+    scripts
+        .map(|declaration| {
+            let name = ToolName::for_script(&skill.name, &declaration.name).ok();
+            let grants =
+                chosen
+                    .policy
+                    .file()
+                    .grants_for(entry, name.as_ref(), chosen.policy.cli_grants());
+            Reach {
+                declaration: declaration.clone(),
+                name,
+                grants: lines(&grants),
+            }
+        })
+        .collect()
+}
+
+/// Lists grants, one a line, each with its rule.
+fn lines(grants: &Grants) -> Vec<String> {
+    let paths = [
+        ("read", grants.read()),
+        ("write", grants.write()),
+        ("read, where a call names it,", grants.param_read()),
+        ("write, where a call names it,", grants.param_write()),
+    ];
+    let paths = paths.into_iter().flat_map(|(access, grants)| {
+        grants
+            .iter()
+            .map(move |grant| format!("{access} {} ({})", grant.path(), grant.origin()))
+    });
+    let env = grants
+        .env()
+        .iter()
+        .map(|(name, origin)| format!("env {name} ({origin})"));
+    let net = grants
+        .net()
+        .filter(|(net, _)| **net != Net::None)
+        .map(|(net, origin)| format!("network {net} ({origin})"));
+    let undeclared = grants
+        .undeclared_scripts()
+        .map(|origin| format!("undeclared scripts ({origin})"));
+    paths.chain(env).chain(net).chain(undeclared).collect()
+}
+
+fn section(title: &str, lines: &[String]) -> String {
+    let body = if lines.is_empty() {
+        "none".to_owned()
+    } else {
+        lines.join("\n")
+    };
+    let body: Vec<_> = body.lines().map(|line| format!("  {line}")).collect();
+    format!("{title}\n{}", body.join("\n"))
+}

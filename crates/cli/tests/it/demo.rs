@@ -1,0 +1,72 @@
+//! `demo` and `doctor`, on this machine.
+
+use serde_json::Value;
+
+use crate::run::World;
+
+#[test]
+fn every_claim_of_the_demo_holds_here() {
+    let world = World::new();
+    let ran = world.run(&["demo", "--json"]);
+    let value = ran.json();
+    let red: Vec<_> = claims(&value)
+        .filter(|claim| claim["held"] != true)
+        .collect();
+    assert!(red.is_empty(), "{red:#?}");
+    assert_eq!(ran.exit, 0, "{ran}");
+    let names: Vec<_> = claims(&value)
+        .filter_map(|claim| claim["name"].as_str())
+        .collect();
+    for name in [
+        "tier-1", "tier-3", "read", "connect", "fork", "allocate", "loop", "grant", "cancel",
+        "artifact",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+    assert_eq!(names.len(), 25);
+    // It needs no home of its own, and leaves nothing in the one that is there.
+    assert_eq!(std::fs::read_dir(world.path("home")).unwrap().count(), 0);
+}
+
+#[test]
+fn one_claim_is_reproduced_by_the_command_in_its_row() {
+    let world = World::new();
+    let ran = world.run(&["demo", "read"]).succeeded();
+    for expected in [
+        "LAYER",
+        "EVIDENCE",
+        "bailiwick demo read",
+        "control:",
+        "E_SKILL_SCRIPT_FAILED",
+        "errno",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected}: {ran}");
+    }
+    world.run(&["demo", "no-such-claim"]).ended(2);
+}
+
+#[test]
+fn doctor_shows_an_attempt_for_every_class_and_every_cell_has_an_answer() {
+    let world = World::new();
+    let value = world.run(&["doctor", "--json"]).succeeded().json();
+    let attempts = value["attempts"].as_array().unwrap();
+    for class in value["classes"].as_array().unwrap() {
+        let of_class = attempts
+            .iter()
+            .filter(|attempt| attempt["class"] == class["class"]);
+        assert!(of_class.count() > 0, "{class}");
+        assert!(
+            class["hard"] != true || class["verdict"] == "denied",
+            "{class}"
+        );
+    }
+    let text = world.run(&["doctor"]).succeeded().stdout;
+    assert!(
+        text.contains("landlock") && text.contains("kernel-surface"),
+        "{text}"
+    );
+}
+
+fn claims(value: &Value) -> impl Iterator<Item = &Value> {
+    value["claims"].as_array().into_iter().flatten()
+}

@@ -1,0 +1,58 @@
+//! `explain`: what would run, and by which rule.
+
+use crate::run::World;
+
+fn project() -> World {
+    let world = World::new();
+    world.write("project/docs/a.md", "x\n");
+    let params = "      - { name: word, type: string, description: A word., required: true }\n";
+    world.skill_with("reader", "exit 0\n", params);
+    let digest = world.digest_of("reader");
+    world.write(
+        "project/p.toml",
+        &format!(
+            "version = 1\n[session]\nread = [\"./docs\"]\n[[skill]]\nname = \"reader\"\ndigest = \"{digest}\"\ngrant.read = [\"./docs\"]\n"
+        ),
+    );
+    world
+}
+
+#[test]
+fn explain_shows_argv_and_the_line_of_every_grant() {
+    let world = project();
+    let ran = world
+        .run(&[
+            "--policy",
+            "p.toml",
+            "explain",
+            "reader.run",
+            "{\"word\": \"x\"}",
+        ])
+        .succeeded();
+    for expected in [
+        "p.toml:7",
+        "run.sh\", \"x\"]",
+        "inside the session's ceiling",
+        "wall",
+    ] {
+        assert!(ran.stdout.contains(expected), "{expected}: {ran}");
+    }
+    let granted = world
+        .run(&["explain", "reader.run", "--grant", "read=./docs"])
+        .succeeded();
+    assert!(granted.stdout.contains("cli:read=./docs"), "{granted}");
+}
+
+#[test]
+fn one_question_gets_one_answer_with_the_rule_or_what_to_add() {
+    let world = project();
+    let ask = |arguments: &[&str]| {
+        let ran = world
+            .run(&[&["--policy", "p.toml", "explain", "reader.run"], arguments].concat())
+            .succeeded();
+        world.settled(&ran.stdout)
+    };
+    insta::assert_snapshot!(ask(&["--path", "docs/a.md"]), @"read [world]/project/docs/a.md: allowed, held read+list by p.toml:7");
+    insta::assert_snapshot!(ask(&["--path", "docs/a.md", "--access", "write"]), @"");
+    insta::assert_snapshot!(ask(&["--host", "127.0.0.1:80"]), @"");
+}

@@ -1,0 +1,73 @@
+//! What reaches a terminal, and what does not.
+
+use crate::run::World;
+
+#[test]
+fn nothing_that_a_script_wrote_steers_the_terminal() {
+    let world = World::new();
+    world.skill(
+        "nasty",
+        "printf 'a\\033[31mb\\302\\2332Jc\\n'\nprintf '\\033]0;title\\007' >&2\nexit 3\n",
+    );
+    for arguments in [&["call", "nasty.run"][..], &["call", "nasty.run", "--json"]] {
+        let ran = world.run(arguments).ended(1);
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        let steering: Vec<_> = text
+            .chars()
+            .filter(|c| c.is_control() && *c != '\n' && *c != '\t')
+            .collect();
+        assert_eq!(steering, Vec::<char>::new(), "{text:?}");
+    }
+}
+
+#[test]
+fn no_color_means_none_and_color_can_be_asked_for() {
+    let world = World::new();
+    let stderr = |name: &str, value: &str| {
+        let output = world
+            .command(&["call", "x"])
+            .env(name, value)
+            .output()
+            .unwrap();
+        crate::run::Ran::of(&output).ended(2).stderr
+    };
+    assert!(!stderr("NO_COLOR", "1").contains('\u{1b}'));
+    assert!(stderr("CLICOLOR_FORCE", "1").contains('\u{1b}'));
+    let both = world
+        .command(&["call", "x"])
+        .env("CLICOLOR_FORCE", "1")
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    assert!(!crate::run::Ran::of(&both).stderr.contains('\u{1b}'));
+}
+
+#[test]
+fn completions_name_every_command() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = world.run(&["completions", shell]).succeeded().stdout;
+        for command in ["demo", "trust", "explain", "artifacts"] {
+            assert!(script.contains(command), "{shell}: {command}");
+        }
+    }
+}
+
+#[test]
+fn help_lists_the_exit_codes() {
+    let world = World::new();
+    let help = world.run(&["--help"]).succeeded();
+    assert!(
+        help.stdout
+            .contains("9  this machine cannot enforce the policy"),
+        "{help}"
+    );
+}
+
+#[test]
+fn a_reader_who_went_away_is_no_failure() {
+    let world = World::new();
+    let mut child = world.start(&["completions", "bash"]);
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,81 @@
+//! The program that is built for tests, with layers left out: what nothing holds must show.
+
+use bailiwick::sandbox::Layer;
+use bailiwick::sandbox_policy::ThreatClass;
+use serde_json::Value;
+
+use crate::run::{Ran, World};
+
+fn demo(what: &str, claims: &[&str]) -> Ran {
+    let world = World::new();
+    let arguments = [&["demo", "--json"], claims].concat();
+    let mut command = world.command_of(env!("CARGO_BIN_EXE_bailiwick-weakened"), &arguments);
+    Ran::of(&command.env("BAILIWICK_WEAKEN", what).output().unwrap())
+}
+
+/// The attacks of the demo on a class, besides the self-test's.
+fn attack_on(class: ThreatClass) -> Option<&'static str> {
+    match class {
+        ThreatClass::FsData => Some("read"),
+        ThreatClass::IpNetwork => Some("connect"),
+        ThreatClass::ProcessCount => Some("fork"),
+        ThreatClass::Memory => Some("allocate"),
+        ThreatClass::Cpu => Some("loop"),
+        ThreatClass::FsMetadataWrite
+        | ThreatClass::FsMetadataRead
+        | ThreatClass::UnixIpc
+        | ThreatClass::Processes
+        | ThreatClass::Tuning
+        | ThreatClass::KernelSurface
+        | ThreatClass::Privilege
+        | ThreatClass::EnvAndDescriptors
+        | ThreatClass::KillAll
+        | ThreatClass::Disk => None,
+    }
+}
+
+#[test]
+fn the_claim_of_a_class_that_nothing_closes_turns_red() {
+    for class in ThreatClass::ALL {
+        let claims: Vec<_> = [Some(class.as_str()), attack_on(class)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let value = demo(&format!("class:{class}"), &claims).json();
+        assert_eq!(value["ok"], false, "{class}");
+        for claim in value["claims"].as_array().unwrap() {
+            assert_eq!(claim["held"], false, "{class}: {claim:#}");
+        }
+    }
+}
+
+#[test]
+fn a_layer_that_is_left_out_is_shown_missing() {
+    for layer in Layer::ALL {
+        let value = demo(&format!("layer:{layer}"), &["tier-3"]).json();
+        let row = value["layers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["layer"] == layer.as_str());
+        let state = row.map_or(&Value::Null, |row| &row["state"]);
+        assert_eq!(state, "missing", "{layer}: {value:#}");
+    }
+}
+
+#[test]
+fn nothing_is_left_out_unless_something_is_named() {
+    assert_eq!(demo("layer:no-such", &["tier-1"]).exit, 2);
+    let world = World::new();
+    let mut command = world.command_of(env!("CARGO_BIN_EXE_bailiwick-weakened"), &["demo", "read"]);
+    Ran::of(&command.output().unwrap()).succeeded();
+    // The program that is not built for tests does not ask.
+    let mut command = world.command(&["demo", "read"]);
+    Ran::of(
+        &command
+            .env("BAILIWICK_WEAKEN", "class:fs-data")
+            .output()
+            .unwrap(),
+    )
+    .succeeded();
+}

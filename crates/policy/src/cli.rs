@@ -1,0 +1,295 @@
+//! What a person grants on the command line, for one run.
+
+use bailiwick_core::{Code, SkillError};
+
+use crate::env::EnvName;
+use crate::file::{reach, resolve};
+use crate::grants::{Grants, PathGrant};
+use crate::nearest::nearest;
+use crate::network::Net;
+use crate::origin::Origin;
+use crate::path::HostPath;
+
+/// Grants of the command line, such as `read=./docs`.
+///
+/// They are a person's word for this run: without a policy file they extend the ceiling and the
+/// called skill alike, with one they must lie inside its `[session]`. `explain` shows each as
+/// `cli:`.
+///
+/// # Examples
+///
+/// ```
+/// use bailiwick_policy::{CliGrants, HostPath};
+///
+/// let here: HostPath = "/home/ada/project".parse()?;
+/// let cli = CliGrants::parse(["read=./docs", "network=loopback"], &here)?;
+/// assert_eq!(cli.grants().read()[0].path().as_str(), "/home/ada/project/docs");
+///
+/// let refused = CliGrants::parse(["raed=./docs"], &here).unwrap_err();
+/// assert_eq!(refused.hint(), "did you mean `read`?");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CliGrants(Grants);
+
+impl CliGrants {
+    /// Returns no grant.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Reads flags of the form `key=value`; relative paths are relative to `folder`.
+    ///
+    /// # Errors
+    ///
+    /// [`CliGrantError`] (`E_INVALID_SKILLS_CONFIG`) for the first flag that cannot be granted.
+    pub fn parse<'f>(
+        flags: impl IntoIterator<Item = &'f str>,
+        folder: &HostPath,
+    ) -> Result<Self, CliGrantError> {
+        let mut cli = Self::none();
+        for flag in flags {
+            cli.add(flag, folder).map_err(|refused| refused.of(flag))?;
+        }
+        Ok(cli)
+    }
+
+    /// Returns what was granted.
+    pub fn grants(&self) -> &Grants {
+        &self.0
+    }
+
+    fn add(&mut self, flag: &str, folder: &HostPath) -> Result<(), Refused> {
+        let origin = Origin::cli(flag);
+        let (key, value) = match flag.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (flag, None),
+        };
+        let value_of =
+            || value.ok_or_else(|| Refused::new("has no value", format!("write `{key}=…`")));
+        let root = |origin| PathGrant::resolve(value_of()?, folder, origin);
+        match key {
+            "read" => self.0.read.push(root(origin)?),
+            "write" => self.0.write.push(root(origin)?),
+            "param_read" => self.0.param_read.push(root(origin)?),
+            "param_write" => self.0.param_write.push(root(origin)?),
+            "env" => {
+                let name = value_of()?.parse::<EnvName>();
+                let name = name.map_err(|error| {
+                    Refused::new(
+                        error.to_string(),
+                        "the name alone is given: its value is the program's own",
+                    )
+                })?;
+                self.0.env.entry(name).or_insert(origin);
+            }
+            "network" => {
+                let net =
+                    reach(value_of()?).map_err(|error| Refused::new(error.message, error.hint))?;
+                if net != Net::None {
+                    self.0.net = Some((net, origin));
+                }
+            }
+            "undeclared_scripts" => {
+                if value.is_some() {
+                    return Err(Refused::new("takes no value", "write `undeclared_scripts`"));
+                }
+                self.0.undeclared_scripts = Some(origin);
+            }
+            "fetch" | "context" => {
+                let message =
+                    "has no effect in this build: it needs the host services behind `context`";
+                return Err(Refused::new(
+                    message,
+                    "a rule that is not enforced is refused",
+                ));
+            }
+            unknown => {
+                let hint = match nearest(unknown, KEYS) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("the keys are {}", KEYS.join(", ")),
+                };
+                return Err(Refused::new("is no grant", hint));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PathGrant {
+    fn resolve(text: &str, folder: &HostPath, origin: Origin) -> Result<Self, Refused> {
+        let path =
+            resolve(text, folder).map_err(|error| Refused::new(error.message, error.hint))?;
+        match path.kernel_interface() {
+            Some(interface) => Err(Refused::new(
+                format!("`{path}` cannot be granted: `{interface}` is an interface of the kernel"),
+                "name the folders that are needed",
+            )),
+            None => Ok(Self { path, origin }),
+        }
+    }
+}
+
+/// A flag that cannot be granted.
+///
+/// Converts to `E_INVALID_SKILLS_CONFIG`.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the grant `{}`: {reason}", flag.escape_debug())]
+pub struct CliGrantError {
+    flag: String,
+    reason: String,
+    hint: String,
+}
+
+impl CliGrantError {
+    /// Returns the flag's value as typed.
+    pub fn flag(&self) -> &str {
+        &self.flag
+    }
+
+    /// Returns the next step.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+}
+
+impl From<CliGrantError> for SkillError {
+    fn from(error: CliGrantError) -> Self {
+        Self::new(Code::InvalidSkillsConfig, error.to_string())
+            .with_hint(&error.hint)
+            .with_detail("flag", error.flag.as_str())
+    }
+}
+
+struct Refused {
+    reason: String,
+    hint: String,
+}
+
+impl Refused {
+    fn new(reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            hint: hint.into(),
+        }
+    }
+
+    fn of(self, flag: &str) -> CliGrantError {
+        CliGrantError {
+            flag: flag.to_owned(),
+            reason: self.reason,
+            hint: self.hint,
+        }
+    }
+}
+
+/// The keys of a grant on the command line.
+const KEYS: [&str; 7] = [
+    "read",
+    "write",
+    "param_read",
+    "param_write",
+    "env",
+    "network",
+    "undeclared_scripts",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(flag: &str) -> Result<CliGrants, CliGrantError> {
+        CliGrants::parse([flag], &"/home/ada".parse().unwrap())
+    }
+
+    #[test]
+    fn each_key_grants_what_it_says_and_nothing_else() {
+        let shown = |flag| {
+            let grants = parse(flag).unwrap().grants().clone();
+            let count = |roots: &[PathGrant]| roots.len();
+            (
+                [
+                    count(grants.read()),
+                    count(grants.write()),
+                    count(grants.param_read()),
+                    count(grants.param_write()),
+                ],
+                grants.env().len(),
+                grants.net().is_some(),
+                grants.undeclared_scripts().is_some(),
+            )
+        };
+        assert_eq!(shown("read=docs"), ([1, 0, 0, 0], 0, false, false));
+        assert_eq!(shown("write=docs"), ([0, 1, 0, 0], 0, false, false));
+        assert_eq!(shown("param_read=docs"), ([0, 0, 1, 0], 0, false, false));
+        assert_eq!(shown("param_write=docs"), ([0, 0, 0, 1], 0, false, false));
+        assert_eq!(shown("env=TOKEN"), ([0, 0, 0, 0], 1, false, false));
+        assert_eq!(shown("network=loopback"), ([0, 0, 0, 0], 0, true, false));
+        assert_eq!(shown("undeclared_scripts"), ([0, 0, 0, 0], 0, false, true));
+    }
+
+    #[test]
+    fn the_origin_is_the_flag_as_typed() {
+        let grants = parse("read=./docs").unwrap();
+        assert_eq!(
+            grants.grants().read()[0].origin().to_string(),
+            "cli:read=./docs"
+        );
+    }
+
+    #[test]
+    fn says_why_a_flag_is_refused() {
+        let refused: Vec<_> = [
+            "read",
+            "read=",
+            "read=~/x",
+            "read=*",
+            "write=/proc",
+            "env=LD_PRELOAD",
+            "env=A=b",
+            "network=api.example:443",
+            "network=lopback",
+            "fetch=api.example",
+            "context=notes",
+            "undeclared_scripts=true",
+            "wrte=x",
+            "",
+        ]
+        .into_iter()
+        .map(|flag| {
+            let error = parse(flag).unwrap_err();
+            format!("{error}\n  hint: {}", error.hint())
+        })
+        .collect();
+        insta::assert_snapshot!(refused.join("\n"), @"
+        the grant `read`: has no value
+          hint: write `read=…`
+        the grant `read=`: the path `` is empty
+          hint: write `.` for the folder itself
+        the grant `read=~/x`: the path `~/x` starts with `~`, which only a shell expands
+          hint: write the absolute path
+        the grant `read=*`: `*` holds `*`, and paths have no patterns
+          hint: name the folder: a grant covers everything beneath it
+        the grant `write=/proc`: `/proc` cannot be granted: `/proc` is an interface of the kernel
+          hint: name the folders that are needed
+        the grant `env=LD_PRELOAD`: `LD_PRELOAD` cannot be granted: the dynamic loader would load code from it
+          hint: the name alone is given: its value is the program's own
+        the grant `env=A=b`: `A=b` is not a name: letters, digits and `_`, not starting with a digit, at most 128
+          hint: the name alone is given: its value is the program's own
+        the grant `network=api.example:443`: `api.example:443` has no effect in this build: it needs the proxy for scripts
+          hint: remove it: a rule that is not enforced is refused; `loopback` can be granted
+        the grant `network=lopback`: `lopback` is neither `loopback` nor `host:port`
+          hint: `loopback` is all that this build can grant
+        the grant `fetch=api.example`: has no effect in this build: it needs the host services behind `context`
+          hint: a rule that is not enforced is refused
+        the grant `context=notes`: has no effect in this build: it needs the host services behind `context`
+          hint: a rule that is not enforced is refused
+        the grant `undeclared_scripts=true`: takes no value
+          hint: write `undeclared_scripts`
+        the grant `wrte=x`: is no grant
+          hint: did you mean `write`?
+        the grant ``: is no grant
+          hint: the keys are read, write, param_read, param_write, env, network, undeclared_scripts
+        ");
+    }
+}

@@ -1,0 +1,210 @@
+//! Reads the grants of a table, and checks each against what it may not exceed.
+
+use toml::de::DeTable;
+
+use super::reader::{Located, Reader};
+use crate::env::EnvName;
+use crate::grants::{Grants, PathGrant};
+use crate::host_port::HostPort;
+use crate::network::Net;
+use crate::order::{Axis, Widening};
+use crate::path::HostPath;
+use crate::policy::SandboxPolicy;
+use crate::rights::Rights;
+
+/// The grants that a table writes; a key that is not there is nothing said.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenGrants {
+    read: Option<Vec<Located<HostPath>>>,
+    write: Option<Vec<Located<HostPath>>>,
+    param_read: Option<Vec<Located<HostPath>>>,
+    param_write: Option<Vec<Located<HostPath>>>,
+    env: Option<Vec<Located<EnvName>>>,
+    net: Option<Located<Net>>,
+}
+
+impl WrittenGrants {
+    /// Reads the keys of `table`.
+    pub(crate) fn read(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Self {
+        let written = Self {
+            read: reader.paths(table, "read"),
+            write: reader.paths(table, "write"),
+            param_read: reader.paths(table, "param_read"),
+            param_write: reader.paths(table, "param_write"),
+            env: reader.parsed_list(table, "env"),
+            net: network(reader, table),
+        };
+        written.reject_interfaces(reader);
+        written.reject_idle(reader);
+        written
+    }
+
+    /// Notes every grant that `ceiling` does not hold; `params` is the ceiling of the parameters.
+    pub(crate) fn check(
+        &self,
+        reader: &mut Reader<'_>,
+        ceiling: &SandboxPolicy,
+        params: &SandboxPolicy,
+        hint: &str,
+    ) {
+        for (list, rights, ceiling) in [
+            (&self.read, Rights::READ_ONLY, ceiling),
+            (&self.write, Rights::READ_WRITE, ceiling),
+            (&self.param_read, Rights::READ_ONLY, params),
+            (&self.param_write, Rights::READ_WRITE, params),
+        ] {
+            for root in list.iter().flatten() {
+                let held = ceiling.effective_rights(&root.value);
+                if !held.contains(rights) {
+                    reader.widened(&root.span, Widening::path(&root.value, rights, held), hint);
+                }
+            }
+        }
+        for name in self.env.iter().flatten() {
+            if !ceiling.env().contains_key(&name.value) {
+                let widening =
+                    Widening::missing(Axis::Env, &name.value, &reader.origin(&name.span));
+                reader.widened(&name.span, widening, hint);
+            }
+        }
+        if let Some(net) = self
+            .net
+            .as_ref()
+            .filter(|net| !net.value.is_within(ceiling.net()))
+        {
+            let widening = Widening::plain(Axis::Net, &net.value, ceiling.net());
+            reader.widened(&net.span, widening, hint);
+        }
+    }
+
+    /// Returns what was written, with `otherwise` where nothing was said.
+    pub(crate) fn over(&self, reader: &Reader<'_>, otherwise: &Grants) -> Grants {
+        let roots =
+            |written: &Option<Vec<Located<HostPath>>>, otherwise: &[PathGrant]| match written {
+                Some(written) => written
+                    .iter()
+                    .map(|root| PathGrant {
+                        path: root.value.clone(),
+                        origin: reader.origin(&root.span),
+                    })
+                    .collect(),
+                None => otherwise.to_vec(),
+            };
+        Grants {
+            read: roots(&self.read, &otherwise.read),
+            write: roots(&self.write, &otherwise.write),
+            param_read: roots(&self.param_read, &otherwise.param_read),
+            param_write: roots(&self.param_write, &otherwise.param_write),
+            env: match &self.env {
+                Some(written) => written
+                    .iter()
+                    .map(|name| (name.value.clone(), reader.origin(&name.span)))
+                    .collect(),
+                None => otherwise.env.clone(),
+            },
+            net: match &self.net {
+                Some(net) if net.value == Net::None => None,
+                Some(net) => Some((net.value.clone(), reader.origin(&net.span))),
+                None => otherwise.net.clone(),
+            },
+            undeclared_scripts: otherwise.undeclared_scripts.clone(),
+        }
+    }
+
+    fn paths(&self) -> [&Option<Vec<Located<HostPath>>>; 4] {
+        [&self.read, &self.write, &self.param_read, &self.param_write]
+    }
+
+    fn reject_interfaces(&self, reader: &mut Reader<'_>) {
+        for root in self.paths().into_iter().flatten().flatten() {
+            reject_interface(reader, root);
+        }
+    }
+
+    /// Notes every root that another one of the same table covers already.
+    fn reject_idle(&self, reader: &mut Reader<'_>) {
+        let [read, write, param_read, param_write] = self.paths();
+        for (list, wider) in [
+            (read, vec![write]),
+            (write, vec![]),
+            (param_read, vec![read, write, param_write]),
+            (param_write, vec![write]),
+        ] {
+            let list = list.as_deref().unwrap_or_default();
+            for (place, root) in list.iter().enumerate() {
+                // Of two equal entries of one list, the second is the idle one.
+                let own = list.iter().enumerate().filter(|(other_place, other)| {
+                    *other_place != place && (other.value != root.value || *other_place < place)
+                });
+                let own = own.map(|(_, other)| other);
+                let covering = own
+                    .chain(wider.iter().copied().flatten().flatten())
+                    .find(|other| root.value.starts_with(&other.value));
+                if let Some(covering) = covering {
+                    let by = reader.origin(&covering.span);
+                    let message = format!(
+                        "`{}` has no effect: `{}` ({by}) covers it",
+                        root.value, covering.value
+                    );
+                    reader.reject_with(&root.span, message, "remove it, or the one that covers it");
+                }
+            }
+        }
+    }
+}
+
+/// Notes a path that is an interface of the kernel and can never be granted.
+pub(crate) fn reject_interface(reader: &mut Reader<'_>, root: &Located<HostPath>) {
+    if let Some(interface) = root.value.kernel_interface() {
+        let message = format!(
+            "`{}` cannot be granted: `{interface}` is an interface of the kernel",
+            root.value
+        );
+        reader.reject_with(&root.span, message, "name the folders that are needed");
+    }
+}
+
+fn network(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Located<Net>> {
+    let span = table.get("network")?.span();
+    let mut net = Net::None;
+    for item in reader.texts(table, "network")? {
+        match reach(&item.value) {
+            Ok(reach) if net == reach => {
+                reader.reject(
+                    &item.span,
+                    "this stands in the list already and has no effect",
+                );
+            }
+            Ok(reach) => net = reach,
+            Err(refused) => reader.reject_with(&item.span, refused.message, refused.hint),
+        }
+    }
+    Some(Located { value: net, span })
+}
+
+/// Why a word of `network` is refused.
+#[derive(Debug)]
+pub(crate) struct ReachRefused {
+    pub(crate) message: String,
+    pub(crate) hint: &'static str,
+}
+
+/// Reads one word of `network`.
+pub(crate) fn reach(word: &str) -> Result<Net, ReachRefused> {
+    match (word, word.parse::<HostPort>()) {
+        ("loopback", _) => Ok(Net::Loopback),
+        (_, Ok(host)) => Err(ReachRefused {
+            message: format!(
+                "`{host}` has no effect in this build: it needs the proxy for scripts"
+            ),
+            hint: "remove it: a rule that is not enforced is refused; `loopback` can be granted",
+        }),
+        (_, Err(_)) => Err(ReachRefused {
+            message: format!(
+                "`{}` is neither `loopback` nor `host:port`",
+                word.escape_debug()
+            ),
+            hint: "`loopback` is all that this build can grant",
+        }),
+    }
+}

@@ -1,0 +1,84 @@
+//! Namespaces: the maps of a user namespace, the loopback device, and holding one for the host.
+
+use core::ffi::CStr;
+
+use crate::message::{Message, Stage};
+use crate::socket;
+use crate::state::{At, Outcome};
+use crate::sys::{self, AT_FDCWD, nr};
+
+/// `CLONE_NEWNS`.
+pub const MOUNT: u64 = 0x0002_0000;
+/// `CLONE_NEWUTS`.
+pub const UTS: u64 = 0x0400_0000;
+/// `CLONE_NEWUSER`.
+pub const USER: u64 = 0x1000_0000;
+/// `CLONE_NEWPID`.
+pub const PID: u64 = 0x2000_0000;
+
+/// Maps one user and one group to themselves in this process's fresh user namespace.
+pub fn map_ids(uid: u32, gid: u32) -> sys::Result<()> {
+    // Without this the kernel refuses a group map from a process without privileges.
+    put(c"/proc/self/setgroups", b"deny")?;
+    let mut line = [0; 32];
+    put(c"/proc/self/uid_map", identity_line(uid, &mut line))?;
+    put(c"/proc/self/gid_map", identity_line(gid, &mut line))
+}
+
+/// Makes a user namespace and holds it until the host closes the socket.
+pub fn hold() -> Outcome<()> {
+    sys::numbers(nr::UNSHARE, USER as usize, 0, 0, 0).at(Stage::Namespaces)?;
+    socket::tell(Message::Holding, &[]);
+    let mut byte = [0];
+    let _ = sys::read(socket::SOCKET, &mut byte);
+    Ok(())
+}
+
+/// Brings the loopback device of this network namespace up.
+pub fn raise_loopback() -> sys::Result<()> {
+    const AF_INET: usize = 2;
+    const SOCK_DGRAM_CLOEXEC: usize = 2 | 0o2_000_000;
+    const SIOCSIFFLAGS: usize = 0x8914;
+    const IFF_UP: u8 = 1;
+    let socket = sys::numbers(nr::SOCKET, AF_INET, SOCK_DGRAM_CLOEXEC, 0, 0)?;
+    let mut request = [0_u8; 40];
+    request[..2].copy_from_slice(b"lo");
+    request[16] = IFF_UP;
+    // JUSTIFICATION: see `sys::call`.
+    // SAFETY: the request is an `ifreq` of 40 bytes that the kernel only reads.
+    let raised = unsafe {
+        sys::call(
+            nr::IOCTL,
+            [socket, SIOCSIFFLAGS, request.as_ptr() as usize, 0, 0, 0],
+        )
+    };
+    sys::close(socket as i32);
+    raised.map(|_| ())
+}
+
+/// Writes the decimal digits of `number` at `at` and gives the place after them.
+pub fn decimal(number: u32, into: &mut [u8], at: usize) -> usize {
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let mut rest = number;
+    for place in (at..at + digits).rev() {
+        into[place] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    at + digits
+}
+
+fn identity_line(id: u32, line: &mut [u8; 32]) -> &[u8] {
+    let after = decimal(id, line, 0);
+    line[after] = b' ';
+    let after = decimal(id, line, after + 1);
+    line[after..after + 2].copy_from_slice(b" 1");
+    &line[..after + 2]
+}
+
+fn put(path: &CStr, content: &[u8]) -> sys::Result<()> {
+    const O_WRONLY_CLOEXEC: i32 = 1 | 0o2_000_000;
+    let file = sys::openat(AT_FDCWD, path, O_WRONLY_CLOEXEC, 0)?;
+    let written = sys::write(file, content);
+    sys::close(file);
+    written.map(|_| ())
+}

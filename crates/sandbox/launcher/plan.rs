@@ -1,0 +1,545 @@
+//! What one launch does, as bytes: the host writes a plan, the launcher reads it.
+//!
+//! The layout is fixed and versioned. Numbers are little-endian; a string is its length (with the
+//! final NUL) and its bytes; a list is its count and its items. [`Plan::decode`] checks every
+//! bound and every index once, allocates nothing and never panics, so that the launcher can walk
+//! the lists afterwards without a decision of its own.
+
+use core::ffi::CStr;
+
+/// The first word of a plan, "BWPL".
+pub const MAGIC: u32 = u32::from_le_bytes(*b"BWPL");
+/// The layout that this source describes.
+pub const VERSION: u32 = 1;
+/// The longest plan in bytes; the launcher's buffer has this size.
+pub const MAX_BYTES: usize = 512 << 10;
+/// The most descriptors that accompany a plan. The kernel passes at most 253 in one message.
+pub const MAX_DESCRIPTORS: u32 = 240;
+/// The most arguments of a program, its own name included.
+pub const MAX_ARGUMENTS: u32 = 4096;
+/// The most environment variables.
+pub const MAX_VARIABLES: u32 = 256;
+/// The longest seccomp program in instructions, which is the kernel's own bound (`BPF_MAXINSNS`).
+pub const MAX_FILTER: usize = 4096;
+/// An index that means "none".
+pub const NONE: u32 = u32::MAX;
+
+/// A plan is refused for this reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(launcher), non_exhaustive)]
+pub enum PlanError {
+    /// The bytes end inside an item.
+    Short,
+    /// Bytes follow the last item.
+    Long,
+    /// The first words are not those of a plan of this version.
+    Version,
+    /// A number is outside its range.
+    Range,
+    /// A string has no final NUL, or one before the end.
+    Text,
+}
+
+/// A decoded plan, borrowing from its bytes.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(launcher),
+    expect(
+        clippy::exhaustive_enums,
+        clippy::large_enum_variant,
+        reason = "the launcher handles every mode, and has no heap"
+    )
+)]
+pub enum Plan<'a> {
+    /// Start a confined program.
+    Run(Run<'a>),
+    /// Make a user namespace, say so, and hold it until the host closes its socket.
+    HoldUserNamespace,
+    /// Try sets of namespaces and report what the kernel says of each.
+    Probe(List<'a, Trial>),
+}
+
+/// How a confined program is started.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Run<'a> {
+    /// The namespaces to make, as `CLONE_NEW*` bits.
+    pub namespaces: u64,
+    /// What else happens; bits of [`flag`].
+    pub flags: u32,
+    /// The user that the program runs as.
+    pub uid: u32,
+    /// The group that the program runs as.
+    pub gid: u32,
+    /// How many descriptors accompany the plan. The first is standard input; the next
+    /// `cgroups` are `cgroup.procs` files.
+    pub descriptors: u32,
+    /// How many `cgroup.procs` files there are.
+    pub cgroups: u32,
+    /// Resource limits, set in this order.
+    pub limits: List<'a, Limit>,
+    /// The prepared root, built in this order. Empty without a mount namespace.
+    pub root: List<'a, Step<'a>>,
+    /// The directory whose handle is sent to the host; empty for none.
+    pub out: &'a CStr,
+    /// File-system rights that the rulesets handle.
+    pub handled_fs: u64,
+    /// Network rights that the rulesets handle.
+    pub handled_net: u64,
+    /// Scopes that the rulesets set.
+    pub scoped: u64,
+    /// How many Landlock layers are applied; the rules name theirs.
+    pub layers: u32,
+    /// The rules of all layers.
+    pub rules: List<'a, Rule<'a>>,
+    /// The seccomp program: `sock_filter` items of eight bytes; empty for none.
+    pub filter: &'a [u8],
+    /// Where the program starts.
+    pub cwd: &'a CStr,
+    /// The file to execute.
+    pub program: &'a CStr,
+    /// Its arguments, name first.
+    pub arguments: List<'a, &'a CStr>,
+    /// Its environment, as `NAME=value`.
+    pub environment: List<'a, &'a CStr>,
+    /// Layers left out, bits of [`skip`]. Exists only in the build that tests weaken.
+    #[cfg(weaken)]
+    pub skip: u32,
+}
+
+/// The bits of [`Run::flags`].
+pub mod flag {
+    /// The host is privileged: the program's user is changed and privileges are dropped from it.
+    pub const OWN_UID: u32 = 1;
+    /// Map the program's user and group in a fresh user namespace.
+    pub const MAP_IDS: u32 = 1 << 1;
+    /// Bring the loopback device of a fresh network namespace up.
+    pub const LOOPBACK: u32 = 1 << 2;
+    /// Every bit.
+    pub const ALL: u32 = OWN_UID | MAP_IDS | LOOPBACK;
+}
+
+/// The bits of `Run::skip`.
+#[cfg(weaken)]
+pub mod skip {
+    /// `no_new_privs` is not set.
+    pub const NO_NEW_PRIVILEGES: u32 = 1;
+    /// Descriptors above 2 stay open.
+    pub const CLOSE_DESCRIPTORS: u32 = 1 << 1;
+    /// Capabilities are kept.
+    pub const CAPABILITIES: u32 = 1 << 2;
+    /// Resource limits are not set.
+    pub const LIMITS: u32 = 1 << 3;
+    /// The Landlock layers are not applied.
+    pub const LANDLOCK: u32 = 1 << 4;
+    /// The seccomp program is not applied.
+    pub const SECCOMP: u32 = 1 << 5;
+}
+
+/// One resource limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Limit {
+    /// `RLIMIT_*`.
+    pub resource: u32,
+    /// The value at which the kernel reacts.
+    pub soft: u64,
+    /// The value that the program cannot exceed.
+    pub hard: u64,
+}
+
+/// One step of the prepared root. Paths are relative to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_enums, reason = "the launcher handles every step")
+)]
+pub enum Step<'a> {
+    /// A directory; one that exists is left as it is.
+    Directory {
+        /// Where.
+        path: &'a CStr,
+        /// Permission bits.
+        mode: u32,
+        /// Whether it belongs to the program's user.
+        own: bool,
+    },
+    /// A symbolic link.
+    Link {
+        /// Where.
+        path: &'a CStr,
+        /// What it holds.
+        target: &'a CStr,
+    },
+    /// A regular file with its content; an existing one is left as it is when there is none.
+    File {
+        /// Where.
+        path: &'a CStr,
+        /// Permission bits.
+        mode: u32,
+        /// What it holds.
+        content: &'a [u8],
+    },
+    /// A recursive bind of what a descriptor names.
+    Bind {
+        /// Where; it exists.
+        path: &'a CStr,
+        /// The index of the descriptor.
+        source: u32,
+        /// `MOUNT_ATTR_*` bits to set on it and beneath.
+        attributes: u64,
+        /// The index of a user-namespace descriptor whose map is applied, or [`NONE`].
+        map: u32,
+    },
+    /// A bind of a directory that is already inside the root.
+    Alias {
+        /// Where; it exists.
+        path: &'a CStr,
+        /// What.
+        from: &'a CStr,
+    },
+    /// A fresh tmpfs without devices, set-uid programs or anything executable.
+    Scratch {
+        /// Where; it exists.
+        path: &'a CStr,
+        /// Mount options: size, inodes, mode and owner.
+        options: &'a CStr,
+    },
+    /// A `proc` that shows the processes of the namespace and nothing else.
+    Processes {
+        /// Where; it exists.
+        path: &'a CStr,
+    },
+}
+
+/// One Landlock rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Rule<'a> {
+    /// The layer, from 0.
+    pub layer: u32,
+    /// Access bits.
+    pub access: u64,
+    /// The index of a descriptor that names the inode, or [`NONE`] for a path.
+    pub source: u32,
+    /// The path inside the finished root, when there is no descriptor.
+    pub path: &'a CStr,
+}
+
+/// One set of namespaces to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Trial {
+    /// `CLONE_NEW*` bits.
+    pub namespaces: u64,
+    /// The user and group to map when a user namespace is among them.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
+
+/// A checked list inside a plan.
+#[derive(Debug)]
+pub struct List<'a, T> {
+    bytes: &'a [u8],
+    count: u32,
+    item: core::marker::PhantomData<T>,
+}
+
+impl<T> Clone for List<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for List<'_, T> {}
+
+impl<'a, T: Item<'a>> List<'a, T> {
+    /// Walks the items.
+    pub fn iter(self) -> impl Iterator<Item = T> + use<'a, T> {
+        let mut cursor = Cursor { bytes: self.bytes };
+        // The bytes were decoded once when the plan was, so every item is there.
+        (0..self.count).map_while(move |_| T::decode(&mut cursor).ok())
+    }
+}
+
+/// What a list can hold.
+pub trait Item<'a>: Sized {
+    /// Reads one item.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes do not hold one.
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError>;
+}
+
+/// A place in the bytes of a plan.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], PlanError> {
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or(PlanError::Short)?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn word(&mut self) -> Result<u32, PlanError> {
+        let (word, rest) = self.bytes.split_first_chunk().ok_or(PlanError::Short)?;
+        self.bytes = rest;
+        Ok(u32::from_le_bytes(*word))
+    }
+
+    fn long(&mut self) -> Result<u64, PlanError> {
+        let (long, rest) = self.bytes.split_first_chunk().ok_or(PlanError::Short)?;
+        self.bytes = rest;
+        Ok(u64::from_le_bytes(*long))
+    }
+
+    fn blob(&mut self) -> Result<&'a [u8], PlanError> {
+        let length = self.word()? as usize;
+        self.take(length)
+    }
+
+    fn text(&mut self) -> Result<&'a CStr, PlanError> {
+        CStr::from_bytes_with_nul(self.blob()?).map_err(|_| PlanError::Text)
+    }
+
+    fn list<T: Item<'a>>(&mut self, most: u32) -> Result<List<'a, T>, PlanError> {
+        let count = at_most(self.word()?, most)?;
+        let start = self.bytes;
+        for _ in 0..count {
+            T::decode(self)?;
+        }
+        let length = start.len() - self.bytes.len();
+        let bytes = start.get(..length).ok_or(PlanError::Short)?;
+        Ok(List {
+            bytes,
+            count,
+            item: core::marker::PhantomData,
+        })
+    }
+}
+
+impl<'a> Item<'a> for &'a CStr {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        cursor.text()
+    }
+}
+
+impl<'a> Item<'a> for Limit {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        Ok(Self {
+            resource: cursor.word()?,
+            soft: cursor.long()?,
+            hard: cursor.long()?,
+        })
+    }
+}
+
+impl<'a> Item<'a> for Trial {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        Ok(Self {
+            namespaces: cursor.long()?,
+            uid: cursor.word()?,
+            gid: cursor.word()?,
+        })
+    }
+}
+
+impl<'a> Item<'a> for Rule<'a> {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        Ok(Self {
+            layer: at_most(cursor.word()?, MAX_LAYERS - 1)?,
+            access: cursor.long()?,
+            source: cursor.word()?,
+            path: cursor.text()?,
+        })
+    }
+}
+
+impl<'a> Item<'a> for Step<'a> {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        let kind = cursor.word()?;
+        let path = inside(cursor.text()?)?;
+        Ok(match kind {
+            step::DIRECTORY => Self::Directory {
+                path,
+                mode: at_most(cursor.word()?, 0o7777)?,
+                own: at_most(cursor.word()?, 1)? == 1,
+            },
+            step::LINK => Self::Link {
+                path,
+                target: cursor.text()?,
+            },
+            step::FILE => Self::File {
+                path,
+                mode: at_most(cursor.word()?, 0o777)?,
+                content: cursor.blob()?,
+            },
+            step::BIND => Self::Bind {
+                path,
+                source: cursor.word()?,
+                attributes: cursor.long()?,
+                map: cursor.word()?,
+            },
+            step::ALIAS => Self::Alias {
+                path,
+                from: inside(cursor.text()?)?,
+            },
+            step::SCRATCH => Self::Scratch {
+                path,
+                options: cursor.text()?,
+            },
+            step::PROCESSES => Self::Processes { path },
+            _ => return Err(PlanError::Range),
+        })
+    }
+}
+
+impl<'a> Plan<'a> {
+    /// Reads and checks a whole plan.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not exactly one plan of this version.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, PlanError> {
+        let mut cursor = Cursor { bytes };
+        if cursor.word()? != MAGIC || cursor.word()? != VERSION {
+            return Err(PlanError::Version);
+        }
+        let plan = match cursor.word()? {
+            mode::RUN => Self::Run(Run::decode(&mut cursor)?),
+            mode::HOLD_USER_NAMESPACE => Self::HoldUserNamespace,
+            mode::PROBE => Self::Probe(cursor.list(MAX_TRIALS)?),
+            _ => return Err(PlanError::Range),
+        };
+        if cursor.bytes.is_empty() {
+            Ok(plan)
+        } else {
+            Err(PlanError::Long)
+        }
+    }
+
+    /// How many descriptors accompany the plan.
+    pub fn descriptors(&self) -> u32 {
+        match self {
+            Self::Run(run) => run.descriptors,
+            Self::HoldUserNamespace | Self::Probe(_) => 0,
+        }
+    }
+}
+
+impl<'a> Run<'a> {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        let run = Self {
+            namespaces: cursor.long()?,
+            flags: at_most(cursor.word()?, flag::ALL)?,
+            uid: cursor.word()?,
+            gid: cursor.word()?,
+            descriptors: at_most(cursor.word()?, MAX_DESCRIPTORS)?,
+            cgroups: cursor.word()?,
+            limits: cursor.list(MAX_LIMITS)?,
+            root: cursor.list(MAX_STEPS)?,
+            out: cursor.text()?,
+            handled_fs: cursor.long()?,
+            handled_net: cursor.long()?,
+            scoped: cursor.long()?,
+            layers: at_most(cursor.word()?, MAX_LAYERS)?,
+            rules: cursor.list(MAX_RULES)?,
+            filter: cursor.blob()?,
+            cwd: cursor.text()?,
+            program: cursor.text()?,
+            arguments: cursor.list(MAX_ARGUMENTS)?,
+            environment: cursor.list(MAX_VARIABLES)?,
+            #[cfg(weaken)]
+            skip: cursor.word()?,
+        };
+        run.check_indices()?;
+        Ok(run)
+    }
+
+    /// Every index names a descriptor that comes with the plan and serves that purpose.
+    fn check_indices(&self) -> Result<(), PlanError> {
+        let first_free = 1_u32.checked_add(self.cgroups).ok_or(PlanError::Range)?;
+        if first_free > self.descriptors
+            || !self.filter.len().is_multiple_of(8)
+            || self.filter.len() / 8 > MAX_FILTER
+            || self.arguments.count == 0
+        {
+            return Err(PlanError::Range);
+        }
+        let free = first_free..self.descriptors;
+        for step in self.root.iter() {
+            if let Step::Bind { source, map, .. } = step
+                && !(free.contains(&source) && (map == NONE || free.contains(&map)))
+            {
+                return Err(PlanError::Range);
+            }
+        }
+        for rule in self.rules.iter() {
+            if rule.layer >= self.layers || !(rule.source == NONE || free.contains(&rule.source)) {
+                return Err(PlanError::Range);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Passes a number that is in range.
+fn at_most(value: u32, most: u32) -> Result<u32, PlanError> {
+    if value <= most {
+        Ok(value)
+    } else {
+        Err(PlanError::Range)
+    }
+}
+
+/// Passes a path that stays inside the root: relative, and without a `..` component.
+fn inside(path: &CStr) -> Result<&CStr, PlanError> {
+    let bytes = path.to_bytes();
+    let climbs = bytes
+        .split(|byte| *byte == b'/')
+        .any(|component| component == b"..");
+    if bytes.is_empty() || bytes.starts_with(b"/") || climbs {
+        return Err(PlanError::Text);
+    }
+    Ok(path)
+}
+
+/// The most Landlock layers of a run: session and derived.
+pub const MAX_LAYERS: u32 = 2;
+const MAX_LIMITS: u32 = 16;
+const MAX_STEPS: u32 = 1024;
+const MAX_RULES: u32 = 1024;
+const MAX_TRIALS: u32 = 32;
+
+pub(crate) mod mode {
+    pub(crate) const RUN: u32 = 1;
+    pub(crate) const HOLD_USER_NAMESPACE: u32 = 2;
+    pub(crate) const PROBE: u32 = 3;
+}
+
+pub(crate) mod step {
+    pub(crate) const DIRECTORY: u32 = 1;
+    pub(crate) const LINK: u32 = 2;
+    pub(crate) const FILE: u32 = 3;
+    pub(crate) const BIND: u32 = 4;
+    pub(crate) const ALIAS: u32 = 5;
+    pub(crate) const SCRATCH: u32 = 6;
+    pub(crate) const PROCESSES: u32 = 7;
+}

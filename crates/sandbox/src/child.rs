@@ -1,0 +1,578 @@
+//! A run from its start to the confirmed end of its last process.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bailiwick_policy::{LimitAxis, RunLimits};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstatvfs};
+use rustix::io::Errno;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use crate::cgroup::{Leaf, Refusals};
+use crate::class::LayerReport;
+use crate::classify::{Cause, Full, MainEnd, Observed};
+use crate::completion::{Completion, Confirmed, Usage};
+use crate::drain::{Captured, Drain, Stream};
+use crate::error::SandboxError;
+use crate::launch::{Heard, Launched, timespec};
+use crate::message::{KILL, Message, TERMINATE};
+use crate::uid::UidLease;
+use crate::watchdog::{INTERVAL, Sample, Watchdog};
+
+/// A confined program that runs.
+///
+/// Dropping it kills the whole run.
+#[derive(Debug)]
+pub struct ConfinedChild {
+    run: Run,
+    drain: Drain,
+    feed: Option<Feed>,
+    cancel: Canceller,
+    started: Instant,
+    deadline: Instant,
+    grace: Duration,
+    limits: RunLimits,
+    layers: LayerReport,
+    watchdog: Option<Watchdog>,
+}
+
+/// Ends a run from any thread. Cheap to clone.
+///
+/// A cancel after the end changes nothing. A cancelled run is killed at once, without grace.
+#[derive(Clone, Debug)]
+pub struct Canceller {
+    event: Arc<OwnedFd>,
+}
+
+impl Canceller {
+    /// Cancels the run.
+    pub fn cancel(&self) {
+        // The counter is full only after 2^64 cancels, and then the run has been cancelled.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+}
+
+/// What a launch gives.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) launched: Launched,
+    pub(crate) init: OwnedFd,
+    pub(crate) out: Option<OwnedFd>,
+    pub(crate) leaf: Leaf,
+    pub(crate) lease: Option<UidLease>,
+    pub(crate) drain: Drain,
+    pub(crate) feed: Option<(OwnedFd, Vec<u8>)>,
+    pub(crate) at: Instant,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) limits: RunLimits,
+    pub(crate) layers: LayerReport,
+    /// Whether init's end is the end of every process.
+    pub(crate) namespaced: bool,
+    /// Whether the host must look at the tree itself.
+    pub(crate) watched: bool,
+}
+
+impl ConfinedChild {
+    pub(crate) fn new(started: Started) -> Result<Self, SandboxError> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| SandboxError::host("make the cancel event", errno))?;
+        let wall = started.limits.wall();
+        let time = started.deadline.map_or(wall, |deadline| deadline.min(wall));
+        let watchdog = started.watched.then(|| Watchdog::new(&started.init));
+        Ok(Self {
+            run: Run {
+                launched: Some(started.launched),
+                init: started.init,
+                out: started.out,
+                leaf: Some(started.leaf),
+                lease: started.lease,
+                namespaced: started.namespaced,
+                over: false,
+            },
+            drain: started.drain,
+            feed: started
+                .feed
+                .map(|(pipe, bytes)| Feed::new(pipe, bytes))
+                .transpose()?,
+            cancel: Canceller {
+                event: Arc::new(event),
+            },
+            started: started.at,
+            deadline: started.at + time,
+            grace: GRACE.min(time / 10),
+            limits: started.limits,
+            layers: started.layers,
+            watchdog,
+        })
+    }
+
+    /// Returns a handle that cancels this run.
+    pub fn canceller(&self) -> Canceller {
+        self.cancel.clone()
+    }
+
+    /// Waits until the run is over, and ends it where its limits say so.
+    ///
+    /// Blocks the calling thread: for no longer than the deadline, the grace time of 250 ms (at
+    /// most a tenth of the deadline) and one second in which the end is confirmed.
+    ///
+    /// 1. When the main process ends, every other process of the run is killed at once.
+    /// 2. At the deadline the main process is sent `SIGTERM`; after the grace time everything is
+    ///    killed.
+    /// 3. A cancel, and a limit that the host sees exceeded, kill everything at once.
+    /// 4. After the kill, output is read for at most 100 ms, and never awaited to its end.
+    pub fn wait(self) -> Completion {
+        Watch::new(self).run()
+    }
+}
+
+/// The processes of a run and what belongs to them. Dropping it kills them.
+#[derive(Debug)]
+struct Run {
+    launched: Option<Launched>,
+    init: OwnedFd,
+    out: Option<OwnedFd>,
+    leaf: Option<Leaf>,
+    lease: Option<UidLease>,
+    namespaced: bool,
+    over: bool,
+}
+
+impl Run {
+    /// Kills everything. With a process namespace the kernel kills every process with its init.
+    fn kill(&self) {
+        if self.namespaced {
+            let _ = pidfd_send_signal(&self.init, Signal::KILL);
+        } else if let Some(launched) = &self.launched {
+            launched.order(KILL);
+        }
+    }
+
+    /// Kills everything by its control group, where there is one: atomic, whatever forks meanwhile.
+    fn kill_group(&self) -> bool {
+        self.leaf.as_ref().is_some_and(Leaf::kill)
+    }
+
+    fn refusals(&self) -> Refusals {
+        self.leaf.as_ref().map(Leaf::refusals).unwrap_or_default()
+    }
+
+    /// What the scratch has run out of.
+    fn full(&self) -> Full {
+        let Some(status) = self.out.as_ref().and_then(|out| fstatvfs(out).ok()) else {
+            return Full::default();
+        };
+        Full {
+            space: status.f_bfree == 0,
+            inodes: status.f_ffree == 0,
+        }
+    }
+
+    /// Lets go of what a finished run used. What is not confirmed to be gone keeps its uid and its
+    /// group from reuse, and is awaited on a thread of its own.
+    fn release(&mut self, confirmed: bool) {
+        self.over = true;
+        let (launched, leaf, lease) = (self.launched.take(), self.leaf.take(), self.lease.take());
+        if confirmed {
+            drop(launched);
+            drop(leaf);
+            drop(lease);
+            return;
+        }
+        if let Some(lease) = lease {
+            lease.quarantine();
+        }
+        thread::spawn(move || {
+            drop(launched);
+            drop(leaf);
+        });
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        self.kill();
+        self.kill_group();
+        let confirmed = await_end(&self.init, CONFIRM);
+        self.release(confirmed);
+    }
+}
+
+/// Bytes on their way to standard input.
+#[derive(Debug)]
+struct Feed {
+    pipe: OwnedFd,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Feed {
+    fn new(pipe: OwnedFd, bytes: Vec<u8>) -> Result<Self, SandboxError> {
+        fcntl_getfl(&pipe)
+            .and_then(|flags| fcntl_setfl(&pipe, flags | OFlags::NONBLOCK))
+            .map_err(|errno| SandboxError::host("prepare the input pipe", errno))?;
+        Ok(Self {
+            pipe,
+            bytes,
+            written: 0,
+        })
+    }
+
+    /// Writes what fits. False when all is written, or nobody reads any more.
+    fn write(&mut self) -> bool {
+        while let Some(rest) = self
+            .bytes
+            .get(self.written..)
+            .filter(|rest| !rest.is_empty())
+        {
+            match rustix::io::write(&self.pipe, rest) {
+                Ok(written) => self.written += written,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// It runs.
+    Running,
+    /// It was told to end.
+    Grace { until: Instant },
+    /// It was killed.
+    Killed { at: Instant, group_killed: bool },
+}
+
+/// A descriptor that woke the loop.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Source {
+    Launcher,
+    Init,
+    Cancel,
+    Feed,
+    Output(Stream),
+}
+
+/// The loop that waits.
+struct Watch {
+    child: ConfinedChild,
+    phase: Phase,
+    cause: Option<Cause>,
+    main: MainEnd,
+    usage: Usage,
+    seen: Sample,
+    next_look: Instant,
+    launcher_open: bool,
+    init_ended: bool,
+}
+
+impl Watch {
+    fn new(child: ConfinedChild) -> Self {
+        Self {
+            phase: Phase::Running,
+            cause: None,
+            main: MainEnd::Unseen,
+            usage: Usage::default(),
+            seen: Sample::default(),
+            next_look: child.started + INTERVAL,
+            launcher_open: true,
+            init_ended: false,
+            child,
+        }
+    }
+
+    fn run(mut self) -> Completion {
+        loop {
+            let now = Instant::now();
+            self.look_at_clock(now);
+            if let Phase::Killed { at, .. } = self.phase {
+                let drained = self.child.drain.is_finished() || now >= at + DRAIN;
+                if (self.init_ended && drained) || now >= at + CONFIRM {
+                    return self.complete(at, now);
+                }
+            }
+            for source in self.wait(now) {
+                self.handle(source);
+            }
+        }
+    }
+
+    /// Does what is due.
+    fn look_at_clock(&mut self, now: Instant) {
+        match self.phase {
+            Phase::Running if now >= self.child.deadline => {
+                self.cause = Some(Cause::Deadline);
+                if let Some(launched) = &self.child.run.launched {
+                    launched.order(TERMINATE);
+                }
+                self.phase = Phase::Grace {
+                    until: now + self.child.grace,
+                };
+            }
+            Phase::Grace { until } if now >= until => self.kill(),
+            // Init's end takes everything with it; if that is slow, the group is killed as well.
+            Phase::Killed {
+                at,
+                group_killed: false,
+            } if now >= at + ESCALATE => {
+                self.child.run.kill_group();
+                self.phase = Phase::Killed {
+                    at,
+                    group_killed: true,
+                };
+            }
+            Phase::Running | Phase::Grace { .. } | Phase::Killed { .. } => {}
+        }
+        if matches!(self.phase, Phase::Running | Phase::Grace { .. }) && now >= self.next_look {
+            self.look_at_tree(now);
+        }
+    }
+
+    fn look_at_tree(&mut self, now: Instant) {
+        self.next_look = now + INTERVAL;
+        let Some(watchdog) = &self.child.watchdog else {
+            return;
+        };
+        let sample = watchdog.look();
+        self.seen.processes = self.seen.processes.max(sample.processes);
+        self.seen.memory = self.seen.memory.max(sample.memory);
+        if sample.memory >= self.child.limits.memory() {
+            self.end(Cause::Limit(LimitAxis::Memory));
+        }
+    }
+
+    /// Waits until something happens or is due.
+    fn wait(&self, now: Instant) -> Vec<Source> {
+        let watched = self.watched();
+        let mut polled: Vec<_> = watched
+            .iter()
+            .map(|(source, descriptor)| {
+                let flags = if *source == Source::Feed {
+                    PollFlags::OUT
+                } else {
+                    PollFlags::IN
+                };
+                PollFd::from_borrowed_fd(*descriptor, flags)
+            })
+            .collect();
+        let left = self.due().saturating_duration_since(now);
+        match poll(&mut polled, Some(&timespec(left))) {
+            Ok(_) => watched
+                .iter()
+                .zip(&polled)
+                .filter(|(_, polled)| !polled.revents().is_empty())
+                .map(|((source, _), _)| *source)
+                .collect(),
+            // Interrupted: everything is looked at again.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn watched(&self) -> Vec<(Source, BorrowedFd<'_>)> {
+        let child = &self.child;
+        let mut watched: Vec<_> = child
+            .drain
+            .open()
+            .map(|(stream, pipe)| (Source::Output(stream), pipe))
+            .collect();
+        if let Some(launched) = child.run.launched.as_ref().filter(|_| self.launcher_open) {
+            watched.push((Source::Launcher, launched.socket()));
+        }
+        if !self.init_ended {
+            watched.push((Source::Init, child.run.init.as_fd()));
+        }
+        if self.cause != Some(Cause::Cancel) {
+            watched.push((Source::Cancel, child.cancel.event.as_fd()));
+        }
+        if let Some(feed) = &child.feed {
+            watched.push((Source::Feed, feed.pipe.as_fd()));
+        }
+        watched
+    }
+
+    /// When something is due next.
+    fn due(&self) -> Instant {
+        let due = match self.phase {
+            Phase::Running => self.child.deadline,
+            Phase::Grace { until } => until,
+            Phase::Killed {
+                at,
+                group_killed: false,
+            } => return at + ESCALATE,
+            Phase::Killed {
+                at,
+                group_killed: true,
+            } => {
+                return if self.init_ended {
+                    at + DRAIN
+                } else {
+                    at + CONFIRM
+                };
+            }
+        };
+        if self.child.watchdog.is_some() {
+            due.min(self.next_look)
+        } else {
+            due
+        }
+    }
+
+    fn handle(&mut self, source: Source) {
+        match source {
+            Source::Launcher => self.hear(),
+            Source::Init => {
+                // What init said before its end is still in the socket.
+                self.hear();
+                self.init_ended = true;
+                self.kill();
+            }
+            Source::Cancel => self.end(Cause::Cancel),
+            Source::Feed => {
+                let unfinished = self.child.feed.as_mut().is_some_and(Feed::write);
+                if !unfinished {
+                    self.child.feed = None;
+                }
+            }
+            Source::Output(stream) => {
+                self.child.drain.read(stream);
+                if self.child.drain.dropped() > self.child.limits.flood() {
+                    self.end(Cause::Limit(LimitAxis::Output));
+                }
+            }
+        }
+    }
+
+    /// Reads everything that the launcher has said.
+    fn hear(&mut self) {
+        while let Some(launched) = &self.child.run.launched {
+            match launched.receive() {
+                Ok(Heard::Message(received)) => {
+                    if let Message::Exited {
+                        status,
+                        user,
+                        system,
+                        peak,
+                    } = received.message
+                    {
+                        self.main = MainEnd::from_status(status);
+                        self.usage.wall = self.child.started.elapsed();
+                        self.usage.user = Duration::from_micros(user);
+                        self.usage.system = Duration::from_micros(system);
+                        self.usage.peak_memory = peak.saturating_mul(1024);
+                        self.kill();
+                    }
+                }
+                Ok(Heard::Silence) => return,
+                Ok(Heard::Closed) | Err(_) => {
+                    self.launcher_open = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Ends the run for a reason, unless it has ended for another.
+    fn end(&mut self, cause: Cause) {
+        let killed = matches!(self.phase, Phase::Killed { .. });
+        if !killed && self.cause.is_none_or(|earlier| earlier == Cause::Deadline) {
+            self.cause = Some(cause);
+        }
+        // A late cancel must not keep waking the loop.
+        if cause == Cause::Cancel {
+            let _ = rustix::io::read(&self.child.cancel.event, &mut [0; 8]);
+        }
+        self.kill();
+        if !killed {
+            self.child.run.kill_group();
+        }
+    }
+
+    fn kill(&mut self) {
+        if matches!(self.phase, Phase::Killed { .. }) {
+            return;
+        }
+        self.child.run.kill();
+        self.phase = Phase::Killed {
+            at: Instant::now(),
+            group_killed: false,
+        };
+    }
+
+    fn complete(mut self, killed: Instant, now: Instant) -> Completion {
+        let streams: Vec<_> = self.child.drain.open().map(|(stream, _)| stream).collect();
+        for stream in streams {
+            self.child.drain.read(stream);
+        }
+        if self.main == MainEnd::Unseen {
+            self.usage.wall = self.child.started.elapsed();
+        }
+        // Without a namespace an init that was killed has left its children to others.
+        let orphans = !self.child.run.namespaced && self.main == MainEnd::Unseen;
+        let confirmed = self.init_ended && !orphans;
+        let observed = Observed {
+            cause: self.cause,
+            main: self.main,
+            usage: self.usage,
+            refusals: self.child.run.refusals(),
+            seen: self.seen,
+            watched: self.child.watchdog.is_some(),
+            full: self.child.run.full(),
+        };
+        let limits = &self.child.limits;
+        let (end, limits_hit, denials) = (
+            observed.end(limits),
+            observed.hits(limits),
+            observed.denials(limits),
+        );
+        self.child.run.release(confirmed);
+        let output: Captured = self.child.drain.finish();
+        Completion {
+            end,
+            dropped: output.dropped(),
+            truncated: output.dropped() > 0,
+            output,
+            usage: self.usage,
+            confirmed_dead: Confirmed {
+                after: now.saturating_duration_since(killed),
+                confirmed,
+            },
+            layers: self.child.layers,
+            denials,
+            limits_hit,
+            out_dir: self.child.run.out.take(),
+        }
+    }
+}
+
+/// Waits until a process has ended.
+fn await_end(process: &OwnedFd, most: Duration) -> bool {
+    let deadline = Instant::now() + most;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut polled = [PollFd::new(process, PollFlags::IN)];
+        match poll(&mut polled, Some(&timespec(left))) {
+            Err(Errno::INTR) => {}
+            Ok(0) | Err(_) => return false,
+            Ok(_) => return true,
+        }
+    }
+}
+
+/// How long a program has after `SIGTERM`.
+const GRACE: Duration = Duration::from_millis(250);
+/// How long output is read after the kill.
+const DRAIN: Duration = Duration::from_millis(100);
+/// How long the end of init may take before the control group is killed too.
+const ESCALATE: Duration = Duration::from_millis(50);
+/// How long the end may take to be confirmed.
+const CONFIRM: Duration = Duration::from_secs(1);

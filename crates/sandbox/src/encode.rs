@@ -1,0 +1,143 @@
+//! Writes plans: the counterpart of [`Plan::decode`](crate::plan::Plan::decode).
+
+use crate::plan::{self, Limit, Trial, mode, step};
+
+/// A plan being written. Every method appends one field of the layout, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    /// Starts a plan of one mode.
+    fn new(mode: u32) -> Self {
+        let mut writer = Self {
+            bytes: Vec::with_capacity(16 << 10),
+        };
+        writer.word(plan::MAGIC);
+        writer.word(plan::VERSION);
+        writer.word(mode);
+        writer
+    }
+
+    /// Starts the plan of a run.
+    pub(crate) fn run() -> Self {
+        Self::new(mode::RUN)
+    }
+
+    /// Writes the whole plan that holds a user namespace.
+    pub(crate) fn hold_user_namespace() -> Vec<u8> {
+        Self::new(mode::HOLD_USER_NAMESPACE).bytes
+    }
+
+    /// Writes the whole plan of a probe.
+    pub(crate) fn probe(trials: &[Trial]) -> Vec<u8> {
+        let mut writer = Self::new(mode::PROBE);
+        writer.list(trials, |writer, trial| {
+            writer.long(trial.namespaces);
+            writer.word(trial.uid);
+            writer.word(trial.gid);
+        });
+        writer.bytes
+    }
+
+    /// Returns the finished bytes.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Appends a number of 32 bits.
+    pub(crate) fn word(&mut self, word: u32) {
+        self.bytes.extend_from_slice(&word.to_le_bytes());
+    }
+
+    /// Appends a number of 64 bits.
+    pub(crate) fn long(&mut self, long: u64) {
+        self.bytes.extend_from_slice(&long.to_le_bytes());
+    }
+
+    /// Appends bytes with their length.
+    pub(crate) fn blob(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends a string, which holds no NUL.
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        self.count(text.len() + 1);
+        self.bytes.extend_from_slice(text);
+        self.bytes.push(0);
+    }
+
+    /// Appends a list.
+    pub(crate) fn list<T>(&mut self, items: &[T], mut each: impl FnMut(&mut Self, &T)) {
+        self.count(items.len());
+        for item in items {
+            each(self, item);
+        }
+    }
+
+    /// Appends the resource limits.
+    pub(crate) fn limits(&mut self, limits: &[Limit]) {
+        self.list(limits, |writer, limit| {
+            writer.word(limit.resource);
+            writer.long(limit.soft);
+            writer.long(limit.hard);
+        });
+    }
+
+    /// Appends a directory of the root.
+    pub(crate) fn directory(&mut self, path: &str, mode: u32, own: bool) {
+        self.step(step::DIRECTORY, path);
+        self.word(mode);
+        self.word(own.into());
+    }
+
+    /// Appends a symbolic link of the root.
+    pub(crate) fn link(&mut self, path: &str, target: &str) {
+        self.step(step::LINK, path);
+        self.text(target.as_bytes());
+    }
+
+    /// Appends a file of the root.
+    pub(crate) fn file(&mut self, path: &str, mode: u32, content: &[u8]) {
+        self.step(step::FILE, path);
+        self.word(mode);
+        self.blob(content);
+    }
+
+    /// Appends a bind.
+    pub(crate) fn bind(&mut self, path: &str, source: u32, attributes: u64, map: u32) {
+        self.step(step::BIND, path);
+        self.word(source);
+        self.long(attributes);
+        self.word(map);
+    }
+
+    /// Appends an alias.
+    pub(crate) fn alias(&mut self, path: &str, from: &str) {
+        self.step(step::ALIAS, path);
+        self.text(from.as_bytes());
+    }
+
+    /// Appends a scratch file system.
+    pub(crate) fn scratch(&mut self, path: &str, options: &str) {
+        self.step(step::SCRATCH, path);
+        self.text(options.as_bytes());
+    }
+
+    /// Appends a private `proc`.
+    pub(crate) fn processes(&mut self, path: &str) {
+        self.step(step::PROCESSES, path);
+    }
+
+    fn step(&mut self, kind: u32, path: &str) {
+        self.word(kind);
+        self.text(path.as_bytes());
+    }
+
+    /// A length beyond 32 bits becomes the largest, which no plan can hold and decoding refuses.
+    fn count(&mut self, count: usize) {
+        self.word(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+}

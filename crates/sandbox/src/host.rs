@@ -1,0 +1,202 @@
+//! A machine and what it can do, found out once.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bailiwick_policy::Net;
+
+use crate::cgroup::Cgroups;
+use crate::class::{Layer, LayerReport};
+use crate::error::SandboxError;
+use crate::launch::Launcher;
+use crate::probe::Probe;
+use crate::shape::Shape;
+use crate::uid::UidPool;
+
+/// Where a host keeps what it needs, and what the operator gives it.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    state: PathBuf,
+    cgroup_parent: Option<PathBuf>,
+    uids: Range<u32>,
+}
+
+impl HostConfig {
+    /// Names the folder for locks and, where executing from memory is refused, for the launcher.
+    ///
+    /// It is made when it is not there, belongs to this user alone, and lies outside every grant.
+    /// Privileged hosts of one machine name the same folder, so that their runs never share a uid.
+    pub fn new(state: impl Into<PathBuf>) -> Self {
+        Self {
+            state: state.into(),
+            cgroup_parent: None,
+            uids: UIDS,
+        }
+    }
+
+    /// Names a control group, of version 2 and without processes, in which runs get their leaves.
+    /// Defaults to the group that this process is in.
+    #[must_use]
+    pub fn with_cgroup_parent(mut self, parent: impl Into<PathBuf>) -> Self {
+        self.cgroup_parent = Some(parent.into());
+        self
+    }
+
+    /// Sets the uids that a privileged host gives to runs. Defaults to 1879048192 to 1879113727,
+    /// where no distribution's accounts, containers or dynamic users lie.
+    #[must_use]
+    pub fn with_uids(mut self, uids: Range<u32>) -> Self {
+        self.uids = uids;
+        self
+    }
+}
+
+/// What this machine can do, and what runs are started with. Cheap to clone.
+///
+/// # Examples
+///
+/// ```no_run
+/// use bailiwick_sandbox::{Host, HostConfig};
+///
+/// let host = Host::probe(HostConfig::new("/run/bailiwick"))?;
+/// for (layer, state) in host.layers().iter() {
+///     assert!(!layer.as_str().is_empty(), "{state:?}");
+/// }
+/// # Ok::<(), bailiwick_sandbox::SandboxError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Host {
+    pub(crate) launcher: Arc<Launcher>,
+    pub(crate) probe: Probe,
+    pub(crate) cgroups: Cgroups,
+    pub(crate) uids: Option<Arc<UidPool>>,
+    pub(crate) state: PathBuf,
+    without: BTreeSet<Layer>,
+    /// What the launcher leaves out, as bits of [`crate::plan::skip`].
+    #[cfg(weaken)]
+    skipped: u32,
+}
+
+impl Host {
+    /// Tries what the machine can do, in processes that are thrown away.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_SCRIPT_SANDBOX_UNAVAILABLE` when the launcher cannot be started, or the state folder
+    /// cannot be used.
+    pub fn probe(config: HostConfig) -> Result<Self, SandboxError> {
+        own_folder(&config.state)?;
+        let launcher = Launcher::new(&config.state)?;
+        let probe = Probe::of(&launcher)?;
+        let uids = if probe.privileged() {
+            Some(Arc::new(UidPool::reserve(&config.state, &config.uids)?))
+        } else {
+            None
+        };
+        // Only a group that is delegated can be joined by an ordinary user: one that is given.
+        let cgroups = if probe.privileged() || config.cgroup_parent.is_some() {
+            Cgroups::detect(config.cgroup_parent.as_deref())
+        } else {
+            Cgroups::default()
+        };
+        Ok(Self {
+            launcher: Arc::new(launcher),
+            probe,
+            cgroups,
+            uids,
+            state: config.state,
+            without: BTreeSet::new(),
+            #[cfg(weaken)]
+            skipped: 0,
+        })
+    }
+
+    /// Returns the same host whose launcher leaves steps out, as bits of [`crate::plan::skip`].
+    ///
+    /// Exists only in the build that proves what each step is for.
+    #[cfg(weaken)]
+    #[must_use]
+    pub fn weakened(mut self, steps: u32) -> Self {
+        self.skipped |= steps;
+        self
+    }
+
+    /// Returns what the launcher leaves out.
+    #[cfg(weaken)]
+    pub(crate) fn skipped(&self) -> u32 {
+        self.skipped
+    }
+
+    /// Returns the layers that a run without any grant has.
+    pub fn layers(&self) -> LayerReport {
+        Shape::of(self, &Net::None).report(self)
+    }
+
+    /// Returns what the machine can do.
+    pub fn abilities(&self) -> &Probe {
+        &self.probe
+    }
+
+    /// Returns the same host with one layer missing, as if the machine did not have it.
+    ///
+    /// For tests of what remains. It can only take away: where a required class loses its last
+    /// closer, runs are refused.
+    #[must_use]
+    pub fn without(mut self, layer: Layer) -> Self {
+        self.probe = self.probe.without(layer);
+        if layer == Layer::RunUid {
+            self.uids = None;
+        }
+        self.cgroups = self.cgroups.without(
+            layer == Layer::CgroupKill,
+            layer == Layer::CgroupMemory,
+            layer == Layer::CgroupPids,
+        );
+        self.without.insert(layer);
+        self
+    }
+
+    /// Returns how many runs have a uid of their own now; leak tests ask.
+    #[doc(hidden)]
+    pub fn uids_in_use(&self) -> usize {
+        self.uids.as_ref().map_or(0, |uids| uids.in_use())
+    }
+
+    /// Says whether a layer was taken away by [`without`](Self::without).
+    pub(crate) fn is_without(&self, layer: Layer) -> bool {
+        self.without.contains(&layer)
+    }
+}
+
+/// Makes the state folder, or checks that the one that is there is ours alone to change.
+fn own_folder(path: &Path) -> Result<(), SandboxError> {
+    let doing = || format!("use the state folder `{}`", path.display());
+    match std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+    {
+        Ok(()) => {}
+        Err(source) => return Err(SandboxError::host(doing(), source)),
+    }
+    let metadata = path
+        .symlink_metadata()
+        .map_err(|source| SandboxError::host(doing(), source))?;
+    let ours = metadata.is_dir()
+        && metadata.uid() == rustix::process::geteuid().as_raw()
+        && metadata.mode() & 0o022 == 0;
+    if ours {
+        return Ok(());
+    }
+    Err(SandboxError::Host {
+        doing: format!("{}: others can change it", doing()),
+        source: std::io::ErrorKind::PermissionDenied.into(),
+    })
+}
+
+/// 65536 uids from `0x7000_0000`: above systemd's dynamic and container ranges (`UIDS-GIDS`), below
+/// the sign bit.
+const UIDS: Range<u32> = 0x7000_0000..0x7001_0000;

@@ -1,0 +1,370 @@
+//! Starting the launcher: where its program lives, and the socket over which a plan goes to it.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+
+use crate::embedded::LAUNCHER;
+use crate::encode::Writer;
+use crate::error::SandboxError;
+use crate::message::{self, Message, Stage};
+use crate::plan::{MAX_BYTES, MAX_DESCRIPTORS, Trial};
+
+/// The launcher's program, ready to be started.
+#[derive(Debug)]
+pub(crate) struct Launcher {
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A sealed file in memory: nobody can change it, not even the host.
+    Memory(OwnedFd),
+    /// A file in the state folder, where the machine refuses to execute from memory.
+    File(PathBuf),
+}
+
+/// A launcher that runs, and the host's end of its socket.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    child: Child,
+    socket: OwnedFd,
+}
+
+/// A message and the descriptors that came with it.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) message: Message,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+/// What a wait for a message can give.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A message.
+    Message(Received),
+    /// The other end is closed.
+    Closed,
+    /// Nothing within the time.
+    Silence,
+}
+
+impl Launcher {
+    /// Puts the program where it can be executed.
+    pub(crate) fn new(state: &Path) -> Result<Self, SandboxError> {
+        if LAUNCHER.is_empty() {
+            return Err(SandboxError::Host {
+                doing: "confine a program on this kind of machine".to_owned(),
+                source: io::ErrorKind::Unsupported.into(),
+            });
+        }
+        let place = match in_memory() {
+            Ok(descriptor) => Place::Memory(descriptor),
+            Err(_) => Place::File(in_file(state)?),
+        };
+        let launcher = Self { place };
+        if matches!(launcher.place, Place::Memory(_)) && launcher.try_namespaces(&[]).is_err() {
+            return Ok(Self {
+                place: Place::File(in_file(state)?),
+            });
+        }
+        Ok(launcher)
+    }
+
+    /// Starts the program and sends it a plan with descriptors.
+    pub(crate) fn start(
+        &self,
+        plan: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> Result<Launched, SandboxError> {
+        let most = usize::try_from(MAX_DESCRIPTORS).unwrap_or(usize::MAX);
+        if plan.len() > MAX_BYTES || descriptors.len() > most {
+            return Err(SandboxError::Command {
+                why: "the run needs more grants or longer arguments than one launch can carry"
+                    .to_owned(),
+            });
+        }
+        let (ours, theirs) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )
+        .map_err(|errno| SandboxError::host("make the launcher's socket", errno))?;
+        let child = self
+            .command()
+            .env_clear()
+            .stdin(theirs)
+            .stdout(stdout)
+            .stderr(stderr)
+            .spawn()
+            .map_err(|source| SandboxError::host("start the launcher", source))?;
+        let launched = Launched {
+            child,
+            socket: ours,
+        };
+        // A launcher that is gone already says why, or is noticed by who waits for its answer.
+        match launched.send(plan, descriptors) {
+            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(launched),
+            Err(errno) => Err(SandboxError::host("send the plan to the launcher", errno)),
+        }
+    }
+
+    /// Tries sets of namespaces in throw-away processes: for each, the step that failed and its
+    /// errno, or [`Stage::Execute`] and zero.
+    pub(crate) fn try_namespaces(
+        &self,
+        trials: &[Trial],
+    ) -> Result<Vec<(Stage, i32)>, SandboxError> {
+        let plan = Writer::probe(trials);
+        let launched = self.start(&plan, &[], Stdio::null(), Stdio::null())?;
+        let mut results = vec![(Stage::Process, 0); trials.len()];
+        let deadline = Instant::now() + ANSWER;
+        loop {
+            match launched.hear(deadline)? {
+                Heard::Message(Received {
+                    message:
+                        Message::Tried {
+                            trial,
+                            stage,
+                            errno,
+                        },
+                    ..
+                }) => {
+                    let index = usize::try_from(trial).unwrap_or(usize::MAX);
+                    if let Some(result) = results.get_mut(index) {
+                        *result = (stage, errno);
+                    }
+                }
+                Heard::Message(Received { message, .. }) => return Err(unexpected(message)),
+                Heard::Closed => return Ok(results),
+                Heard::Silence => {
+                    return Err(SandboxError::LauncherSlow {
+                        seconds: ANSWER.as_secs(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Makes a user namespace with a map of one user and one group, and returns a descriptor of it.
+    ///
+    /// Only a privileged host can map a user that is not its own.
+    pub(crate) fn user_namespace(
+        &self,
+        users: (u32, u32),
+        groups: (u32, u32),
+    ) -> Result<OwnedFd, SandboxError> {
+        let plan = Writer::hold_user_namespace();
+        let launched = self.start(&plan, &[], Stdio::null(), Stdio::null())?;
+        match launched.hear(Instant::now() + ANSWER)? {
+            Heard::Message(Received {
+                message: Message::Holding,
+                ..
+            }) => {}
+            Heard::Message(Received { message, .. }) => return Err(unexpected(message)),
+            Heard::Closed => return Err(SandboxError::LauncherLost),
+            Heard::Silence => {
+                return Err(SandboxError::LauncherSlow {
+                    seconds: ANSWER.as_secs(),
+                });
+            }
+        }
+        let process = format!("/proc/{}", launched.child.id());
+        for (file, (inside, outside)) in [("uid_map", users), ("gid_map", groups)] {
+            let line = format!("{inside} {outside} 1");
+            File::options()
+                .write(true)
+                .open(format!("{process}/{file}"))
+                .and_then(|mut map| map.write_all(line.as_bytes()))
+                .map_err(|source| SandboxError::host("map users for a granted folder", source))?;
+        }
+        File::open(format!("{process}/ns/user"))
+            .map(OwnedFd::from)
+            .map_err(|source| SandboxError::host("keep a user namespace", source))
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that starts processes"
+    )]
+    fn command(&self) -> Command {
+        match &self.place {
+            Place::Memory(file) => Command::new(format!("/proc/self/fd/{}", file.as_raw_fd())),
+            Place::File(path) => Command::new(path),
+        }
+    }
+}
+
+impl Launched {
+    /// Waits for the next message.
+    pub(crate) fn hear(&self, deadline: Instant) -> Result<Heard, SandboxError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut polled, Some(&timespec(left))) {
+            Ok(0) => Ok(Heard::Silence),
+            Ok(_) => self.receive(),
+            Err(Errno::INTR) => self.hear(deadline),
+            Err(errno) => Err(SandboxError::host("wait for the launcher", errno)),
+        }
+    }
+
+    /// Reads one message that is there, or the end.
+    pub(crate) fn receive(&self) -> Result<Heard, SandboxError> {
+        let mut bytes = [0; message::BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = recvmsg(
+            &self.socket,
+            &mut [IoSliceMut::new(&mut bytes)],
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT,
+        );
+        let length = match received {
+            Ok(received) => received.bytes,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Heard::Silence),
+            Err(Errno::CONNRESET) => 0,
+            Err(errno) => return Err(SandboxError::host("hear the launcher", errno)),
+        };
+        if length == 0 {
+            return Ok(Heard::Closed);
+        }
+        let descriptors = control
+            .drain()
+            .filter_map(|item| match item {
+                RecvAncillaryMessage::ScmRights(rights) => Some(rights),
+                // Credentials are never asked for.
+                RecvAncillaryMessage::ScmCredentials(_) | _ => None,
+            })
+            .flatten()
+            .collect();
+        match bytes.get(..length).and_then(Message::decode) {
+            Some(message) => Ok(Heard::Message(Received {
+                message,
+                descriptors,
+            })),
+            None => Err(SandboxError::LauncherLost),
+        }
+    }
+
+    /// Sends one order. A launcher that is gone has nothing left to obey.
+    pub(crate) fn order(&self, order: u8) {
+        let _ = rustix::net::send(
+            &self.socket,
+            &[order],
+            SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+        );
+    }
+
+    /// Returns the socket, for polling.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn send(&self, plan: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let most = usize::try_from(MAX_DESCRIPTORS).unwrap_or(usize::MAX);
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1)) + 4 * most];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(descriptors));
+        }
+        let length = (plan.len() as u64).to_le_bytes();
+        sendmsg(
+            &self.socket,
+            &[IoSlice::new(&length)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        )?;
+        for part in plan.chunks(PACKET) {
+            rustix::net::send(&self.socket, part, SendFlags::NOSIGNAL)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Launched {
+    /// The launcher dies, and init with it: its death signal is set to that.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Turns a wait into what the kernel takes.
+pub(crate) fn timespec(wait: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: wait.subsec_nanos().into(),
+    }
+}
+
+/// The error that a message is when something else was due.
+pub(crate) fn unexpected(message: Message) -> SandboxError {
+    match message {
+        Message::Failed { stage, errno, .. } => SandboxError::Launch {
+            stage,
+            subject: None,
+            source: io::Error::from_raw_os_error(errno),
+        },
+        Message::Started { .. }
+        | Message::Exited { .. }
+        | Message::Holding
+        | Message::Tried { .. } => SandboxError::LauncherLost,
+    }
+}
+
+fn in_memory() -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Kernels before 6.3 do not know the flag, and execute from memory without it.
+    let file = memfd_create("bailiwick-launcher", flags | MemfdFlags::EXEC)
+        .or_else(|_| memfd_create("bailiwick-launcher", flags))?;
+    let mut file = File::from(file);
+    file.write_all(LAUNCHER)?;
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    fcntl_add_seals(&file, seals)?;
+    Ok(file.into())
+}
+
+/// Writes the program into the state folder, which no script can write.
+fn in_file(state: &Path) -> Result<PathBuf, SandboxError> {
+    let path = state.join(format!("launcher-{}", std::process::id()));
+    let write = || {
+        let _ = std::fs::remove_file(&path);
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mode = Mode::RUSR | Mode::XUSR;
+        let mut file = File::from(rustix::fs::open(&path, flags, mode)?);
+        file.write_all(LAUNCHER)
+    };
+    write()
+        .map_err(|source| SandboxError::host("keep the launcher in the state folder", source))?;
+    Ok(path)
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        if let Place::File(path) = &self.place {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// How long a launcher has to answer. A launch takes milliseconds; a machine under heavy load may
+/// take seconds.
+pub(crate) const ANSWER: Duration = Duration::from_secs(20);
+/// The largest packet of a plan: well below the smallest send buffer in use.
+const PACKET: usize = 32 << 10;

@@ -1,0 +1,615 @@
+//! The root that a run finds: what is in it, in which order it is built, and what Landlock allows
+//! on each part.
+//!
+//! `/usr` and the interpreter's own places are read-only binds of the host's. Devices, `/proc`,
+//! `/tmp` and a small `/etc` are there because honest programs fail without them. `/skill` is the
+//! skill, read-only. Everything that a run writes lies in one tmpfs of fixed size beneath
+//! `/run/rw`, which `/tmp` and `/dev/shm` lead to. A granted place stands at its own path.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use bailiwick_policy::{EffectivePolicy, HostPath, Rights};
+use rustix::fs::{FileType, fstat};
+
+use crate::encode::Writer;
+use crate::error::SandboxError;
+use crate::plan::NONE;
+use crate::session::{Opened, Session, open_trusted};
+
+/// What a run's root holds beside the skill and the grants.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the policy file knows exactly these two"
+)]
+pub enum Base {
+    /// All of `/usr`, read and execute. The default: what honest programs need.
+    #[default]
+    Usr,
+    /// Only what the interpreter names.
+    Minimal,
+}
+
+/// The interpreter of a script, resolved.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Program {
+    /// The file to execute.
+    pub path: HostPath,
+    /// Places that it reads beyond the base.
+    pub read: Vec<HostPath>,
+    /// Places that it may execute beyond the base.
+    pub exec: Vec<HostPath>,
+}
+
+impl Program {
+    /// Names the interpreter and what it needs beyond the base; both lists may be empty.
+    pub fn new(path: HostPath, read: Vec<HostPath>, exec: Vec<HostPath>) -> Self {
+        Self { path, read, exec }
+    }
+}
+
+/// The parts of a root, in the order in which they are built.
+#[derive(Debug, Default)]
+pub(crate) struct Root {
+    parts: Vec<Part>,
+    sources: Vec<OwnedFd>,
+    rules: Vec<Rule>,
+    /// Inside paths beneath which the host's own tree stands.
+    bound: Vec<String>,
+    /// Links of the root that stand for folders of `/usr`.
+    links: Vec<String>,
+    /// Whether a folder of the host is granted.
+    grants_folder: bool,
+}
+
+/// One Landlock rule, with what each layer holds.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) path: String,
+    pub(crate) directory: bool,
+    pub(crate) session: Rights,
+    pub(crate) derived: Rights,
+}
+
+/// A uid and gid.
+pub(crate) type Owner = (u32, u32);
+
+#[derive(Debug)]
+enum Part {
+    Directory {
+        path: String,
+        mode: u32,
+        own: bool,
+    },
+    Link {
+        path: String,
+        target: String,
+    },
+    File {
+        path: String,
+        content: Content,
+    },
+    Bind {
+        path: String,
+        source: usize,
+        attributes: u64,
+        owner: Option<Owner>,
+    },
+    Alias {
+        path: String,
+        from: String,
+    },
+    Scratch {
+        path: String,
+        size: u64,
+        inodes: u64,
+    },
+    Processes {
+        path: String,
+    },
+}
+
+/// What a made-up file holds.
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Empty,
+    Fixed(&'static str),
+    Passwd,
+    Group,
+}
+
+impl Root {
+    /// Lists the parts for one policy.
+    pub(crate) fn new(
+        session: &Session,
+        policy: &EffectivePolicy,
+        program: &Program,
+        skill: &Path,
+        base: Base,
+        with_proc: bool,
+    ) -> Result<Self, SandboxError> {
+        let mut root = Self::default();
+        root.base(base)?;
+        root.scratch(policy.limits().workspace(), policy.limits().inodes());
+        root.devices()?;
+        root.etc()?;
+        if with_proc {
+            root.directory("/proc");
+            root.parts.push(Part::Processes {
+                path: inside("/proc"),
+            });
+            root.rule("/proc", true, Rights::READ_ONLY);
+        }
+        root.skill(skill)?;
+        root.program(policy, program)?;
+        root.grants(session, policy)?;
+        root.drop_covered_rules();
+        Ok(root)
+    }
+
+    /// Says whether a folder of the host is granted, and with it whatever sockets it may hold.
+    pub(crate) fn grants_folder(&self) -> bool {
+        self.grants_folder
+    }
+
+    /// Returns the Landlock rules.
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Returns the descriptors that the binds need, in the order of their numbers.
+    pub(crate) fn sources(&self) -> &[OwnedFd] {
+        &self.sources
+    }
+
+    /// Returns the owners of granted places, each once.
+    pub(crate) fn owners(&self) -> Vec<Owner> {
+        let mut owners: Vec<_> = self
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Bind { owner, .. } => *owner,
+                Part::Directory { .. }
+                | Part::Link { .. }
+                | Part::File { .. }
+                | Part::Alias { .. }
+                | Part::Scratch { .. }
+                | Part::Processes { .. } => None,
+            })
+            .collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners
+    }
+
+    /// Names the part with a number, for an error at its step.
+    pub(crate) fn subject(&self, item: u32) -> Option<String> {
+        let part = self.parts.get(usize::try_from(item).ok()?)?;
+        let (Part::Directory { path, .. }
+        | Part::Link { path, .. }
+        | Part::File { path, .. }
+        | Part::Bind { path, .. }
+        | Part::Alias { path, .. }
+        | Part::Scratch { path, .. }
+        | Part::Processes { path }) = part;
+        Some(format!("/{path}"))
+    }
+
+    /// Writes the parts into a plan. `first` is the number of the first source; `map` gives the
+    /// number of an owner's user namespace, if the run maps owners.
+    pub(crate) fn write(
+        &self,
+        writer: &mut Writer,
+        first: u32,
+        user: Owner,
+        map: impl Fn(Owner) -> Option<u32>,
+    ) {
+        writer.list(&self.parts, |writer, part| match part {
+            Part::Directory { path, mode, own } => writer.directory(path, *mode, *own),
+            Part::Link { path, target } => writer.link(path, target),
+            Part::File { path, content } => {
+                writer.file(path, 0o444, content.text(user).as_bytes());
+            }
+            Part::Bind {
+                path,
+                source,
+                attributes,
+                owner,
+            } => {
+                let source = first.saturating_add(u32::try_from(*source).unwrap_or(NONE));
+                writer.bind(
+                    path,
+                    source,
+                    *attributes,
+                    owner.and_then(&map).unwrap_or(NONE),
+                );
+            }
+            Part::Alias { path, from } => writer.alias(path, from),
+            Part::Scratch { path, size, inodes } => {
+                let options = format!("size={size},nr_inodes={inodes},mode=755");
+                writer.scratch(path, &options);
+            }
+            Part::Processes { path } => writer.processes(path),
+        });
+    }
+
+    fn base(&mut self, base: Base) -> Result<(), SandboxError> {
+        match base {
+            Base::Usr => self.bind_trusted("/usr", Rights::READ_ONLY | Rights::EXEC)?,
+            Base::Minimal => self.directory("/usr"),
+        }
+        for path in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
+            match (fs::read_link(path), base) {
+                (Ok(target), _) => {
+                    let target = target.to_string_lossy().into_owned();
+                    self.parts.push(Part::Link {
+                        path: inside(path),
+                        target,
+                    });
+                    self.links.push(path.to_owned());
+                }
+                (Err(_), Base::Usr) if Path::new(path).is_dir() => {
+                    self.bind_trusted(path, Rights::READ_ONLY | Rights::EXEC)?;
+                }
+                (Err(_), Base::Usr | Base::Minimal) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The one place that a run writes, and the names that lead to it.
+    fn scratch(&mut self, size: u64, inodes: u64) {
+        self.directory(SCRATCH);
+        // The folders that are there from the start are not counted against the run.
+        let inodes = inodes.saturating_add(5);
+        self.parts.push(Part::Scratch {
+            path: inside(SCRATCH),
+            size,
+            inodes,
+        });
+        self.rule(SCRATCH, true, scratch_rights());
+        for (name, mode) in [
+            ("out", 0o700),
+            ("home", 0o700),
+            ("tmp", 0o1777),
+            ("shm", 0o1777),
+        ] {
+            let path = format!("{}/{name}", inside(SCRATCH));
+            self.parts.push(Part::Directory {
+                path,
+                mode,
+                own: true,
+            });
+        }
+        self.directory("/dev");
+        for (alias, name) in [("/tmp", "tmp"), ("/dev/shm", "shm")] {
+            self.directory(alias);
+            let from = format!("{}/{name}", inside(SCRATCH));
+            self.parts.push(Part::Alias {
+                path: inside(alias),
+                from,
+            });
+            self.rule(alias, true, scratch_rights());
+        }
+    }
+
+    fn devices(&mut self) -> Result<(), SandboxError> {
+        for name in ["null", "zero", "full", "random", "urandom"] {
+            let path = format!("/dev/{name}");
+            let source = open_trusted(&path)
+                .map_err(|errno| SandboxError::host(format!("open `{path}`"), errno))?;
+            let stat = fstat(&source)
+                .map_err(|errno| SandboxError::host(format!("identify `{path}`"), errno))?;
+            if FileType::from_raw_mode(stat.st_mode) != FileType::CharacterDevice {
+                return Err(SandboxError::Host {
+                    doing: format!("use `{path}`, which is not a device here"),
+                    source: std::io::ErrorKind::InvalidInput.into(),
+                });
+            }
+            self.mount_point(&path, false);
+            self.bind_opened(&path, source, READ_ONLY | NO_SUID | NO_EXEC, None);
+        }
+        for (name, target) in [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+        ] {
+            let path = format!("dev/{name}");
+            self.parts.push(Part::Link {
+                path,
+                target: target.to_owned(),
+            });
+        }
+        // Nothing else is in the folder, and the root beneath it is sealed.
+        self.rule("/dev", true, Rights::READ_ONLY | Rights::WRITE);
+        Ok(())
+    }
+
+    fn etc(&mut self) -> Result<(), SandboxError> {
+        self.directory("/etc");
+        for (name, content) in [
+            ("passwd", Content::Passwd),
+            ("group", Content::Group),
+            (
+                "nsswitch.conf",
+                Content::Fixed("passwd: files\ngroup: files\nhosts: files\n"),
+            ),
+            (
+                "hosts",
+                Content::Fixed("127.0.0.1 localhost\n::1 localhost\n"),
+            ),
+            ("gitconfig", Content::Fixed(GITCONFIG)),
+        ] {
+            self.parts.push(Part::File {
+                path: format!("etc/{name}"),
+                content,
+            });
+        }
+        for path in [
+            "/etc/ld.so.cache",
+            "/etc/alternatives",
+            "/etc/ssl/certs",
+            "/etc/localtime",
+            "/etc/mime.types",
+        ] {
+            match fs::read_link(path) {
+                // A link into `/usr` stays one.
+                Ok(target) if target.starts_with("/usr") => {
+                    let target = target.to_string_lossy().into_owned();
+                    self.parts.push(Part::Link {
+                        path: inside(path),
+                        target,
+                    });
+                }
+                Ok(_) | Err(_) if Path::new(path).exists() => {
+                    self.bind_trusted(path, Rights::READ_ONLY)?;
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        self.rule("/etc", true, Rights::READ_ONLY);
+        Ok(())
+    }
+
+    fn skill(&mut self, skill: &Path) -> Result<(), SandboxError> {
+        let text = skill.to_string_lossy();
+        let source = open_trusted(&text)
+            .map_err(|errno| SandboxError::host(format!("open the skill at `{text}`"), errno))?;
+        self.directory(SKILL);
+        self.bind_opened(
+            SKILL,
+            source,
+            READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC,
+            None,
+        );
+        self.rule(SKILL, true, Rights::READ_ONLY);
+        Ok(())
+    }
+
+    /// The interpreter, what it reads, and the programs that the policy lets it start.
+    fn program(&mut self, policy: &EffectivePolicy, program: &Program) -> Result<(), SandboxError> {
+        let run = Rights::READ_ONLY | Rights::EXEC;
+        let places = program.read.iter().map(|path| (path, Rights::READ_ONLY));
+        let programs = program
+            .exec
+            .iter()
+            .chain(policy.exec().keys())
+            .chain([&program.path]);
+        let mut places: Vec<_> = places.chain(programs.map(|path| (path, run))).collect();
+        places.sort_by(|left, right| left.0.cmp(right.0));
+        for (path, rights) in places {
+            self.bind_trusted(path.as_str(), rights)?;
+        }
+        Ok(())
+    }
+
+    fn grants(&mut self, session: &Session, policy: &EffectivePolicy) -> Result<(), SandboxError> {
+        for granted in policy.roots() {
+            let path = granted.host_path();
+            let rights = granted.rights();
+            let Opened {
+                descriptor,
+                directory,
+                owner,
+            } = session.open_beneath(granted)?;
+            let mut attributes = NO_SUID | NO_DEVICES;
+            if !rights.is_writing() {
+                attributes |= READ_ONLY;
+            }
+            if !rights.contains(Rights::EXEC) {
+                attributes |= NO_EXEC;
+            }
+            self.mount_point(path.as_str(), directory);
+            self.bind_opened(path.as_str(), descriptor, attributes, Some(owner));
+            self.bound.push(path.as_str().to_owned());
+            self.rules.push(Rule {
+                path: path.as_str().to_owned(),
+                directory,
+                session: policy.session().effective_rights(path),
+                derived: rights,
+            });
+            self.grants_folder |= directory;
+        }
+        Ok(())
+    }
+
+    /// Binds a place of the host's base where it really is and, unless links of the root lead there,
+    /// at the path by which it is known.
+    fn bind_trusted(&mut self, path: &str, rights: Rights) -> Result<(), SandboxError> {
+        let real = fs::canonicalize(path)
+            .map_err(|source| SandboxError::host(format!("find `{path}`"), source))?;
+        let real = real.to_string_lossy();
+        self.bind_at(&real, &real, rights)?;
+        if real != path && !self.is_shown(path) && !is_beneath(path, &self.links) {
+            self.bind_at(path, &real, rights)?;
+        }
+        Ok(())
+    }
+
+    /// Binds a place of the host at a path, unless a bind shows it already.
+    fn bind_at(&mut self, path: &str, real: &str, rights: Rights) -> Result<(), SandboxError> {
+        let source = open_trusted(real)
+            .map_err(|errno| SandboxError::host(format!("open `{real}`"), errno))?;
+        let stat = fstat(&source)
+            .map_err(|errno| SandboxError::host(format!("identify `{real}`"), errno))?;
+        let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let mut attributes = READ_ONLY | NO_SUID | NO_DEVICES;
+        if !rights.contains(Rights::EXEC) {
+            attributes |= NO_EXEC;
+        }
+        if !self.is_shown(path) {
+            self.mount_point(path, directory);
+            self.bind_opened(path, source, attributes, None);
+            self.bound.push(path.to_owned());
+        }
+        self.rule(path, directory, rights);
+        Ok(())
+    }
+
+    fn bind_opened(&mut self, path: &str, source: OwnedFd, attributes: u64, owner: Option<Owner>) {
+        let number = self.sources.len();
+        self.sources.push(source);
+        self.parts.push(Part::Bind {
+            path: inside(path),
+            source: number,
+            attributes,
+            owner,
+        });
+    }
+
+    /// Makes a place to mount on. Beneath a bind of the host's tree it is there already.
+    fn mount_point(&mut self, path: &str, directory: bool) {
+        if self.is_shown(path) {
+            return;
+        }
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            self.directory(parent);
+        }
+        if directory {
+            self.directory(path);
+        } else {
+            self.parts.push(Part::File {
+                path: inside(path),
+                content: Content::Empty,
+            });
+        }
+    }
+
+    /// Makes a folder with every folder above it.
+    fn directory(&mut self, path: &str) {
+        let ends = path
+            .match_indices('/')
+            .map(|(at, _)| at)
+            .chain([path.len()]);
+        for end in ends.filter(|end| *end > 0) {
+            let Some(path) = path.get(..end) else {
+                continue;
+            };
+            let path = inside(path);
+            let known = self.parts.iter().any(|part| match part {
+                Part::Directory { path: made, .. } => *made == path,
+                Part::Link { .. }
+                | Part::File { .. }
+                | Part::Bind { .. }
+                | Part::Alias { .. }
+                | Part::Scratch { .. }
+                | Part::Processes { .. } => false,
+            });
+            if !known {
+                self.parts.push(Part::Directory {
+                    path,
+                    mode: 0o755,
+                    own: false,
+                });
+            }
+        }
+    }
+
+    /// Adds a rule that both layers hold: the base is not the policy's to narrow.
+    fn rule(&mut self, path: &str, directory: bool, rights: Rights) {
+        let path = path.to_owned();
+        self.rules.push(Rule {
+            path,
+            directory,
+            session: rights,
+            derived: rights,
+        });
+    }
+
+    /// Drops rules that give nothing beyond what a rule above gives: Landlock adds rights up along a
+    /// path, across mounts.
+    fn drop_covered_rules(&mut self) {
+        let mut kept: Vec<Rule> = Vec::new();
+        let mut rules = std::mem::take(&mut self.rules);
+        rules.sort_by(|left, right| left.path.cmp(&right.path));
+        for rule in rules {
+            let covered = kept.iter().any(|above| {
+                is_beneath(&rule.path, std::slice::from_ref(&above.path))
+                    && above.session.contains(rule.session)
+                    && above.derived.contains(rule.derived)
+            });
+            if !covered {
+                kept.push(rule);
+            }
+        }
+        self.rules = kept;
+    }
+
+    fn is_shown(&self, path: &str) -> bool {
+        is_beneath(path, &self.bound)
+    }
+}
+
+/// Says whether a path is one of `places` or lies beneath one.
+fn is_beneath(path: &str, places: &[String]) -> bool {
+    places.iter().any(|place| {
+        path.strip_prefix(place.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+impl Content {
+    fn text(self, (uid, gid): Owner) -> String {
+        match self {
+            Self::Empty => String::new(),
+            Self::Fixed(text) => text.to_owned(),
+            Self::Passwd => format!(
+                "root:x:0:0:root:/:/usr/sbin/nologin\n\
+                 skill:x:{uid}:{gid}:skill:{SCRATCH}/home:/bin/sh\n"
+            ),
+            Self::Group => format!("root:x:0:\nskill:x:{gid}:\n"),
+        }
+    }
+}
+
+/// The path of a part relative to the root.
+fn inside(path: &str) -> String {
+    path.trim_start_matches('/').to_owned()
+}
+
+/// What a run may do in its scratch. Pipes with a name are not among it: a host that collects
+/// results could block on one.
+fn scratch_rights() -> Rights {
+    Rights::READ_WRITE | Rights::MKSOCK
+}
+
+/// Where the skill is, inside.
+pub(crate) const SKILL: &str = "/skill";
+/// Where a run writes, inside.
+pub(crate) const SCRATCH: &str = "/run/rw";
+
+const GITCONFIG: &str = "\
+[user]\n\tname = skill\n\temail = skill@localhost\n[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n";
+
+/// `MOUNT_ATTR_RDONLY`.
+const READ_ONLY: u64 = 1;
+/// `MOUNT_ATTR_NOSUID`.
+const NO_SUID: u64 = 2;
+/// `MOUNT_ATTR_NODEV`.
+const NO_DEVICES: u64 = 4;
+/// `MOUNT_ATTR_NOEXEC`.
+const NO_EXEC: u64 = 8;

@@ -1,0 +1,235 @@
+//! The roots of a session, each opened once and pinned.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use bailiwick_policy::{EffectiveRoot, HostPath, RelPath};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2};
+use rustix::io::Errno;
+
+use crate::error::SandboxError;
+
+/// Every root of a session, opened and identified.
+///
+/// A path is resolved here once, with links followed, because the configuration that names it is
+/// trusted. From then on the descriptor pins the inode: whoever renames the path or swaps it for a
+/// link afterwards changes nothing for the session. Roots of derived policies are opened beneath
+/// these descriptors and nowhere else.
+///
+/// # Examples
+///
+/// ```
+/// use bailiwick_sandbox::Session;
+///
+/// let session = Session::open(&["/usr/share".parse()?])?;
+/// assert!(Session::open(&["/no/such/folder".parse()?]).is_err());
+/// # drop(session);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Session {
+    roots: Vec<Pinned>,
+}
+
+/// An opened root.
+#[derive(Debug)]
+struct Pinned {
+    path: HostPath,
+    descriptor: OwnedFd,
+}
+
+/// What a granted place is.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) descriptor: OwnedFd,
+    pub(crate) directory: bool,
+    pub(crate) owner: (u32, u32),
+}
+
+impl Session {
+    /// Opens every root.
+    ///
+    /// # Errors
+    ///
+    /// `E_INVALID_SKILLS_CONFIG` naming the root that does not exist, is not an ordinary file or
+    /// folder, or lies on a file system whose checks the kernel does not enforce as expected.
+    pub fn open(roots: &[HostPath]) -> Result<Self, SandboxError> {
+        let roots = roots.iter().map(pin).collect::<Result<_, _>>()?;
+        Ok(Self { roots })
+    }
+
+    /// Opens a root of a derived policy beneath the session's root that it counts.
+    pub(crate) fn open_beneath(&self, root: &EffectiveRoot) -> Result<Opened, SandboxError> {
+        let path = root.host_path();
+        let pinned = self
+            .roots
+            .get(root.session_root())
+            .filter(|pinned| path.strip_prefix(&pinned.path).as_ref() == Some(root.path()))
+            .ok_or_else(|| refuse(path, "the session that was opened does not hold it"))?;
+        let relative = if root.path().is_empty() {
+            "."
+        } else {
+            root.path().as_str()
+        };
+        // A root that is a file has nothing beneath it.
+        let descriptor = if root.path().is_empty() {
+            pinned
+                .descriptor
+                .try_clone()
+                .map_err(|error| unreadable(path, &error))?
+        } else {
+            open(
+                &pinned.descriptor,
+                relative,
+                ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+            )
+            .map_err(|errno| unreadable(path, &errno.into()))?
+        };
+        identify(path, descriptor)
+    }
+}
+
+impl Session {
+    /// Finds the root that a path lies in, and the place inside it; the deepest root wins.
+    pub(crate) fn holder(&self, path: &HostPath) -> Result<(&OwnedFd, RelPath), SandboxError> {
+        let held = self.roots.iter().filter_map(|pinned| {
+            path.strip_prefix(&pinned.path)
+                .map(|inside| (&pinned.descriptor, inside))
+        });
+        held.min_by_key(|(_, inside)| inside.as_str().len())
+            .ok_or_else(|| refuse(path, "the session that was opened does not hold it"))
+    }
+}
+
+/// Opens a place of the host that is trusted by its configuration, such as an interpreter's.
+pub(crate) fn open_trusted(path: &str) -> Result<OwnedFd, Errno> {
+    open(CWD, path, ResolveFlags::empty())
+}
+
+pub(crate) fn open(
+    directory: impl AsFd,
+    path: &str,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = resolve | ResolveFlags::NO_MAGICLINKS;
+    // The kernel answers EAGAIN when a rename raced with the walk; a few tries settle it.
+    let mut tries = 0..8;
+    loop {
+        match openat2(&directory, path, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN) if tries.next().is_some() => {}
+            result => return result,
+        }
+    }
+}
+
+fn pin(path: &HostPath) -> Result<Pinned, SandboxError> {
+    if path.kernel_interface().is_some() {
+        return Err(refuse(
+            path,
+            "it is an interface of the kernel, or contains one",
+        ));
+    }
+    if RESERVED
+        .iter()
+        .any(|reserved| covers(reserved, path.as_str()))
+    {
+        return Err(refuse(path, "a run has a place of its own there"));
+    }
+    let descriptor =
+        open_trusted(path.as_str()).map_err(|errno| unreadable(path, &errno.into()))?;
+    let opened = identify(path, descriptor)?;
+    Ok(Pinned {
+        path: path.clone(),
+        descriptor: opened.descriptor,
+    })
+}
+
+/// Checks what was opened.
+fn identify(path: &HostPath, descriptor: OwnedFd) -> Result<Opened, SandboxError> {
+    let stat = fstat(&descriptor).map_err(|errno| unreadable(path, &errno.into()))?;
+    let directory = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => true,
+        FileType::RegularFile => false,
+        FileType::Symlink
+        | FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => {
+            return Err(refuse(path, "it is neither a file nor a folder"));
+        }
+    };
+    let system = fstatfs(&descriptor).map_err(|errno| unreadable(path, &errno.into()))?;
+    let kind = system.f_type;
+    if let Some((_, name)) = REFUSED_FILE_SYSTEMS
+        .iter()
+        .find(|(magic, _)| *magic == kind)
+    {
+        return Err(refuse(
+            path,
+            &format!("it lies on {name}, where checks are not enforced"),
+        ));
+    }
+    Ok(Opened {
+        descriptor,
+        directory,
+        owner: (stat.st_uid, stat.st_gid),
+    })
+}
+
+fn covers(root: &str, path: &str) -> bool {
+    path.strip_prefix(root)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+pub(crate) fn refuse(path: &HostPath, why: &str) -> SandboxError {
+    SandboxError::Root {
+        path: path.as_str().to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+pub(crate) fn unreadable(path: &HostPath, error: &io::Error) -> SandboxError {
+    SandboxError::Root {
+        path: path.as_str().to_owned(),
+        why: error.to_string(),
+    }
+}
+
+/// Where the prepared root keeps what belongs to the run.
+const RESERVED: [&str; 2] = ["/skill", "/run/rw"];
+
+/// Magic numbers of `linux/magic.h`, with the name that people know.
+const REFUSED_FILE_SYSTEMS: [(i64, &str); 7] = [
+    (0x0102_1997, "9p"),
+    (0x6573_5546, "fuse"),
+    (0x9fa0, "proc"),
+    (0x6265_6572, "sysfs"),
+    (0x6367_7270, "cgroup2"),
+    (0x0027_e0eb, "cgroup"),
+    (0x6462_6720, "debugfs"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_kernel_interfaces_and_what_a_run_keeps_for_itself() {
+        for path in ["/proc", "/sys/fs", "/dev", "/", "/skill", "/run/rw/out"] {
+            let root = path.parse::<HostPath>().expect("a path");
+            let refused = Session::open(&[root]).expect_err(path);
+            assert_eq!(
+                refused.code(),
+                bailiwick_core::Code::InvalidSkillsConfig,
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_that_only_starts_alike_is_not_covered() {
+        assert!(covers("/run/rw", "/run/rw/x") && !covers("/run/rw", "/run/rwx"));
+    }
+}

@@ -1,0 +1,222 @@
+//! Which layers a run is built from on this machine.
+
+use bailiwick_policy::Net;
+
+use crate::class::{Layer, LayerReport};
+use crate::host::Host;
+use crate::limits::{Counted, Counting};
+use crate::seccomp::{FilterFacts, Internet};
+
+/// The layers that differ between machines and policies.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each layer is there or not, on its own"
+)]
+pub(crate) struct Shape {
+    pub(crate) prepared_root: bool,
+    pub(crate) pid: bool,
+    ipc: bool,
+    uts: bool,
+    cgroup: bool,
+    pub(crate) user: bool,
+    pub(crate) loopback: bool,
+    pub(crate) run_uid: bool,
+    pub(crate) proc: bool,
+    pub(crate) grants_folder: bool,
+}
+
+impl Shape {
+    /// Takes every layer that the machine has and the network asks for.
+    pub(crate) fn of(host: &Host, net: &Net) -> Self {
+        let has = |layer| host.probe.namespace(layer).is_ok();
+        let user = !host.probe.privileged() && has(Layer::UserNamespace);
+        let prepared_root = has(Layer::PreparedRoot);
+        let pid = has(Layer::PidNamespace);
+        Self {
+            prepared_root,
+            pid,
+            ipc: has(Layer::IpcNamespace),
+            uts: has(Layer::UtsNamespace),
+            cgroup: has(Layer::CgroupNamespace),
+            user,
+            loopback: *net == Net::Loopback && has(Layer::NetworkNamespace),
+            run_uid: host.uids.is_some(),
+            proc: prepared_root && pid && host.probe.proc().is_ok(),
+            grants_folder: false,
+        }
+    }
+
+    /// The namespaces as `CLONE_NEW*` bits.
+    pub(crate) fn namespaces(self) -> u64 {
+        [
+            (self.prepared_root, 0x0002_0000),
+            (self.cgroup, 0x0200_0000),
+            (self.uts, 0x0400_0000),
+            (self.ipc, 0x0800_0000),
+            (self.user, 0x1000_0000),
+            (self.pid, 0x2000_0000),
+            (self.loopback, 0x4000_0000),
+        ]
+        .into_iter()
+        .filter_map(|(wanted, bit)| wanted.then_some(bit))
+        .fold(0, |bits, bit| bits | bit)
+    }
+
+    /// What the filter may let through, given the other layers.
+    pub(crate) fn filter(self, host: &Host) -> FilterFacts {
+        let mut facts = FilterFacts::closed();
+        if self.prepared_root || self.run_uid {
+            facts = facts.with_metadata_by_path();
+        }
+        if self.prepared_root {
+            facts = facts.with_hidden_paths();
+        }
+        let abstract_names_closed = self.loopback
+            || host
+                .probe
+                .landlock()
+                .is_ok_and(|landlock| landlock.abi() >= 6);
+        if self.prepared_root && !self.grants_folder && abstract_names_closed {
+            facts = facts.with_unix_streams();
+        }
+        if self.loopback {
+            facts = facts.with_internet(Internet::StreamsAndDatagrams);
+        }
+        facts
+    }
+
+    /// What counts memory and processes.
+    pub(crate) fn counting(self, host: &Host) -> Counting {
+        let user = match (self.run_uid, self.user) {
+            (true, _) => Counted::RunUid,
+            (false, true) => Counted::UserNamespace,
+            (false, false) => Counted::SharedUid,
+        };
+        Counting {
+            memory: host.cgroups.counts_memory(),
+            processes: host.cgroups.counts_processes(),
+            user,
+        }
+    }
+
+    /// Says whether the host must look at the tree itself.
+    pub(crate) fn is_watched(host: &Host) -> bool {
+        !(host.cgroups.counts_memory() && host.cgroups.counts_processes())
+    }
+
+    /// Reports every layer.
+    pub(crate) fn report(self, host: &Host) -> LayerReport {
+        let mut report = LayerReport::nothing();
+        match host.probe.landlock() {
+            Ok(facts) => report.landlock_in_force(facts),
+            Err(errno) => {
+                report.missing(Layer::Landlock, Some(errno), "the kernel has no Landlock");
+            }
+        }
+        match host.probe.seccomp() {
+            Ok(()) => report.filter_in_force(self.filter(host)),
+            Err(errno) => report.missing(Layer::Seccomp, Some(errno), "the kernel takes no filter"),
+        }
+        for (layer, used) in [
+            (Layer::PreparedRoot, self.prepared_root),
+            (Layer::PidNamespace, self.pid),
+            (Layer::IpcNamespace, self.ipc),
+            (Layer::UtsNamespace, self.uts),
+            (Layer::CgroupNamespace, self.cgroup),
+        ] {
+            if used {
+                report.in_force(layer);
+            } else {
+                let errno = host.probe.namespace(layer).err();
+                report.missing(layer, errno, "the namespace cannot be made");
+            }
+        }
+        self.report_identity(host, &mut report);
+        if self.loopback {
+            report.in_force(Layer::NetworkNamespace);
+        } else {
+            report.unused(
+                Layer::NetworkNamespace,
+                "the filter refuses every internet socket",
+            );
+        }
+        for layer in [
+            Layer::NoCapabilities,
+            Layer::NoNewPrivileges,
+            Layer::Environment,
+            Layer::Descriptors,
+            Layer::Rlimits,
+            Layer::Deadline,
+        ] {
+            if host.is_without(layer) {
+                report.missing(layer, None, "taken away for a test");
+            } else {
+                report.in_force(layer);
+            }
+        }
+        Self::report_groups(host, &mut report);
+        if self.prepared_root {
+            report.in_force(Layer::SizedScratch);
+        } else {
+            report.missing(
+                Layer::SizedScratch,
+                None,
+                "there is no mount namespace to mount it in",
+            );
+        }
+        if self.pid {
+            report.unused(Layer::Subreaper, "the process namespace ends with its init");
+        } else {
+            report.in_force(Layer::Subreaper);
+        }
+        report
+    }
+
+    fn report_identity(self, host: &Host, report: &mut LayerReport) {
+        if self.run_uid {
+            report.in_force(Layer::RunUid);
+            report.unused(Layer::UserNamespace, "a privileged host needs none");
+            return;
+        }
+        report.missing(
+            Layer::RunUid,
+            None,
+            "only a privileged host can take another uid",
+        );
+        if self.user {
+            report.in_force(Layer::UserNamespace);
+        } else {
+            let errno = host.probe.namespace(Layer::UserNamespace).err();
+            report.missing(Layer::UserNamespace, errno, "the namespace cannot be made");
+        }
+    }
+
+    fn report_groups(host: &Host, report: &mut LayerReport) {
+        for (layer, there) in [
+            (Layer::CgroupKill, host.cgroups.kills()),
+            (Layer::CgroupMemory, host.cgroups.counts_memory()),
+            (Layer::CgroupPids, host.cgroups.counts_processes()),
+        ] {
+            if there {
+                report.in_force(layer);
+            } else {
+                report.missing(
+                    layer,
+                    None,
+                    "no control group with it is delegated to this process",
+                );
+            }
+        }
+        report.missing(
+            Layer::CgroupCpu,
+            None,
+            "runs are bounded by time, not by a share",
+        );
+        if Self::is_watched(host) {
+            report.in_force(Layer::Watchdog);
+        } else {
+            report.unused(Layer::Watchdog, "control groups count memory and processes");
+        }
+    }
+}

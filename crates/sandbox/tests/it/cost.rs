@@ -1,0 +1,61 @@
+//! What confinement costs, as a ratio to the same program started without it.
+
+use std::time::{Duration, Instant};
+
+use bailiwick_policy::Origin;
+use bailiwick_sandbox::{End, Host, Layer, spawn};
+
+use crate::bed::{Bed, command, host, open_folder};
+
+/// Printed, not judged: a test machine is too busy for that. `cargo xtask bench` judges.
+#[test]
+#[ignore = "a measurement, run by hand"]
+fn a_confined_run_against_a_raw_spawn() {
+    let folder = open_folder();
+    let program = folder.path().join("noop");
+    let source = folder.path().join("noop.c");
+    std::fs::write(&source, "int main(){return 0;}").expect("a source");
+    let built = std::process::Command::new("cc")
+        .args(["-O2", "-static", "-o"])
+        .args([&program, &source])
+        .status()
+        .expect("a C compiler");
+    assert!(built.success());
+    let program = program.to_str().expect("text");
+    let whole = host().clone();
+    let groups = [Layer::CgroupMemory, Layer::CgroupPids, Layer::CgroupKill];
+    let no_group = groups.into_iter().fold(whole.clone(), Host::without);
+    let mut variants = vec![("raw", None, Vec::new())];
+    let mut beds = Vec::new();
+    for (name, host) in [("default", whole), ("without control groups", no_group)] {
+        let mut bed = Bed::on(host);
+        let path = program.parse().expect("a path");
+        bed.policy = bed.policy.allow_exec(path, Origin::Code);
+        variants.push((name, Some(bed.compile().expect("a policy")), Vec::new()));
+        beds.push(bed);
+    }
+    for _ in 0..120 {
+        for (_, compiled, times) in &mut variants {
+            let started = Instant::now();
+            if let Some(compiled) = compiled {
+                let child = spawn(compiled, command(&[program])).expect("a run");
+                let spawned = started.elapsed();
+                assert_eq!(child.wait().end, End::Exited(0));
+                times.push((started.elapsed(), spawned));
+            } else {
+                let status = std::process::Command::new(program).status().expect("a run");
+                assert!(status.success());
+                times.push((started.elapsed(), started.elapsed()));
+            }
+        }
+    }
+    let mut raw = Duration::ZERO;
+    for (name, _, times) in &mut variants {
+        times.sort_unstable();
+        let (median, spawned) = times[times.len() / 2];
+        let (low, _) = times[times.len() / 10];
+        raw = if raw.is_zero() { median } else { raw };
+        let ratio = median.as_secs_f64() / raw.as_secs_f64();
+        println!("{name}: p10 {low:?} p50 {median:?} (started after {spawned:?}) ratio {ratio:.2}");
+    }
+}

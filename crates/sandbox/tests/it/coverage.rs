@@ -1,0 +1,53 @@
+//! What remains when the machine lacks a layer: another closes the class, or the run is refused.
+
+use bailiwick_core::Code;
+use bailiwick_policy::LimitAxis;
+use bailiwick_sandbox::{End, Host, Layer, LayerState};
+
+use crate::bed::{Bed, has, host, shown};
+
+fn without(layers: &[Layer]) -> Host {
+    layers.iter().copied().fold(host().clone(), Host::without)
+}
+
+const GROUPS: [Layer; 3] = [Layer::CgroupKill, Layer::CgroupMemory, Layer::CgroupPids];
+
+#[test]
+fn a_run_without_control_groups_is_confined_killed_and_limited_all_the_same() {
+    let bed = Bed::on(without(&GROUPS));
+    assert_eq!(bed.prints("sleep 55.125 & echo done"), "done\n");
+    assert_eq!(crate::bed::alive("55.125"), 0);
+    if has("/usr/bin/python3") {
+        let bed = bed.limited(|limits| limits.with_memory(100 << 20));
+        let completion = bed.python("x = []\nwhile True: x.append(bytearray(b'x' * (1 << 20)))");
+        assert_eq!(
+            completion.end,
+            End::Limit(LimitAxis::Memory),
+            "{}",
+            shown(&completion)
+        );
+        let states: Vec<_> = completion.layers.iter().collect();
+        assert!(states.contains(&(Layer::Watchdog, &LayerState::InForce)));
+    }
+}
+
+#[test]
+fn a_run_is_refused_where_a_required_class_has_no_closer() {
+    for layers in [
+        &[Layer::PreparedRoot][..],
+        &[Layer::PidNamespace],
+        &[Layer::Landlock],
+        &[Layer::Seccomp],
+        &[Layer::NoNewPrivileges],
+        &[Layer::Descriptors],
+    ] {
+        let error = Bed::on(without(layers)).compile().expect_err("refused");
+        assert_eq!(error.code(), Code::ScriptSandboxUnavailable, "{layers:?}");
+        let error = bailiwick_core::SkillError::from(error);
+        assert!(
+            error.hint().is_some_and(|hint| !hint.is_empty()),
+            "{layers:?}"
+        );
+        assert!(error.details().contains_key("class"), "{layers:?}");
+    }
+}

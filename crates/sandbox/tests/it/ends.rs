@@ -1,0 +1,147 @@
+//! How runs end, and that nothing of them is left.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bailiwick_sandbox::{End, spawn};
+
+use crate::bed::{Bed, alive, command, shown, stdout};
+
+#[test]
+fn an_exit_code_is_kept() {
+    let bed = Bed::new();
+    assert_eq!(bed.script("exit 3").end, End::Exited(3));
+    assert_eq!(bed.script("exit 255").end, End::Exited(255));
+}
+
+#[test]
+fn a_signal_is_not_an_exit_code() {
+    let bed = Bed::new();
+    assert_eq!(
+        bed.script("kill -SEGV $$").end,
+        End::Signalled { signal: 11 }
+    );
+    assert_eq!(
+        bed.script("kill -KILL $$").end,
+        End::Signalled { signal: 9 }
+    );
+}
+
+#[test]
+fn the_deadline_ends_a_run_and_keeps_what_it_printed() {
+    let bed = Bed::new().limited(|limits| limits.with_wall(Duration::from_millis(300)));
+    let completion = bed.script("echo before; sleep 77.125");
+    assert_eq!(completion.end, End::TimedOut, "{}", shown(&completion));
+    assert_eq!(stdout(&completion), "before\n");
+    assert!(completion.confirmed_dead.confirmed);
+    assert_eq!(alive("77.125"), 0);
+}
+
+#[test]
+fn a_command_can_shorten_the_deadline_and_never_lengthen_it() {
+    let bed = Bed::new().limited(|limits| limits.with_wall(Duration::from_millis(300)));
+    let compiled = bed.compile().expect("a policy");
+    for deadline in [Duration::from_millis(200), Duration::from_mins(1)] {
+        let command = command(&["/bin/sleep", "30"]).with_deadline(deadline);
+        let completion = spawn(&compiled, command).expect("a run").wait();
+        assert_eq!(completion.end, End::TimedOut);
+        assert!(completion.usage.wall < Duration::from_secs(30));
+    }
+}
+
+/// The grace is time, which a loaded machine may not give: one of a few tries is enough.
+#[test]
+fn a_program_may_clean_up_in_the_grace_time() {
+    let bed = Bed::new().limited(|limits| limits.with_wall(Duration::from_millis(2500)));
+    let cleaned = (0..5).any(|_| {
+        let completion = bed.script("trap 'echo cleaned; exit 0' TERM; sleep 30 & wait");
+        assert_eq!(completion.end, End::TimedOut, "{}", shown(&completion));
+        stdout(&completion) == "cleaned\n"
+    });
+    assert!(cleaned);
+}
+
+#[test]
+fn a_program_that_ignores_termination_is_killed() {
+    let bed = Bed::new().limited(|limits| limits.with_wall(Duration::from_millis(300)));
+    let completion = bed.script("trap '' TERM; while :; do sleep 77.25; done");
+    assert_eq!(completion.end, End::TimedOut);
+    assert!(completion.confirmed_dead.confirmed);
+    assert_eq!(alive("77.25"), 0);
+}
+
+#[test]
+fn a_daemon_that_holds_the_output_open_does_not_outlive_its_parent() {
+    let bed = Bed::new();
+    let started = Instant::now();
+    let completion = bed.script("setsid sh -c 'trap \"\" HUP INT TERM; sleep 8.375' & echo parent");
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(stdout(&completion), "parent\n");
+    assert!(completion.confirmed_dead.confirmed);
+    assert!(
+        started.elapsed() < Duration::from_secs(8),
+        "returned before the daemon would end"
+    );
+    assert_eq!(alive("8.375"), 0);
+}
+
+#[test]
+fn a_cancel_kills_at_once() {
+    let bed = Bed::new();
+    let child = bed.start_script("trap '' TERM; echo up; sleep 77.5");
+    let canceller = child.canceller();
+    let waiter = thread::spawn(move || child.wait());
+    canceller.cancel();
+    let completion = waiter.join().expect("a completion");
+    assert_eq!(completion.end, End::Cancelled);
+    assert!(completion.confirmed_dead.confirmed);
+    assert_eq!(alive("77.5"), 0);
+    canceller.cancel();
+}
+
+#[test]
+fn dropping_a_run_kills_it() {
+    let bed = Bed::new();
+    drop(bed.start_script("sleep 77.625"));
+    assert_eq!(alive("77.625"), 0);
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_a_failed_launch() {
+    let bed = Bed::new();
+    let compiled = bed.compile().expect("a policy");
+    let error = spawn(&compiled, command(&["/usr/bin/no-such-program"])).expect_err("no run");
+    assert_eq!(error.code(), bailiwick_core::Code::ScriptSandboxUnavailable);
+    assert!(error.to_string().contains("stage `execute`"), "{error}");
+}
+
+#[test]
+fn a_working_directory_that_does_not_exist_is_a_failed_launch() {
+    let bed = Bed::new();
+    let compiled = bed.compile().expect("a policy");
+    let command = command(&["/bin/sh"])
+        .with_cwd("/nowhere")
+        .expect("a command");
+    let error = spawn(&compiled, command).expect_err("no run");
+    assert!(
+        error.to_string().contains("stage `working-directory`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn many_runs_at_once_do_not_meet() {
+    let bed = Bed::new();
+    let compiled = bed.compile().expect("a policy");
+    thread::scope(|scope| {
+        for number in 0..16 {
+            let compiled = &compiled;
+            scope.spawn(move || {
+                let script = format!("echo {number} > /tmp/f; cat /tmp/f; ls /tmp | wc -l");
+                let command = command(&["/bin/sh", "-c", &script]);
+                let completion = spawn(compiled, command).expect("a run").wait();
+                assert_eq!(stdout(&completion), format!("{number}\n1\n"));
+            });
+        }
+    });
+}

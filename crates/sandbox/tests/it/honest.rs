@@ -1,0 +1,162 @@
+//! What honest programs do, and must be able to.
+
+use bailiwick_sandbox::{End, Stdin, spawn};
+
+use crate::bed::{Bed, command, has, shown, stdout};
+
+#[test]
+fn a_shell_script_runs() {
+    let bed = Bed::new();
+    bed.file("hello.sh", "echo hello \"$1\"\n");
+    let completion = bed.run(&["/bin/sh", "hello.sh", "world"]);
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(stdout(&completion), "hello world\n");
+    assert!(completion.confirmed_dead.confirmed);
+}
+
+#[test]
+fn pipelines_here_documents_and_the_standard_devices_work() {
+    let bed = Bed::new();
+    assert_eq!(
+        bed.prints("printf 'b\\na\\n' | sort | tr a-z A-Z"),
+        "A\nB\n"
+    );
+    assert_eq!(bed.prints("cat <<X\nhere\nX"), "here\n");
+    assert_eq!(
+        bed.prints("echo lost >/dev/null; echo e >/dev/stderr; echo o >/dev/stdout"),
+        "o\n"
+    );
+    assert_eq!(
+        bed.prints("head -c 4 /dev/zero | wc -c; head -c 4 /dev/urandom | wc -c"),
+        "4\n4\n"
+    );
+    assert_eq!(
+        bed.prints("awk 'BEGIN { print 6 * 7 > \"/dev/stdout\" }'"),
+        "42\n"
+    );
+}
+
+#[test]
+fn a_run_knows_who_and_where_it_is() {
+    let bed = Bed::new();
+    assert_eq!(
+        bed.prints("whoami; pwd; hostname; cd ~; pwd; echo $$"),
+        "skill\n/skill\nskill\n/run/rw/home\n2\n"
+    );
+}
+
+#[test]
+fn scratch_can_be_written_everywhere_it_leads_to() {
+    let bed = Bed::new();
+    let script = "for d in /tmp /dev/shm /run/rw/tmp /run/rw/home /run/rw/out tmp out ~; do \
+                  echo x > $d/f && cat $d/f && mv $d/f $d/g && rm $d/g || exit 1; done | wc -l; \
+                  d=$(mktemp -d) && mkdir $d/a && mv $d/a $d/b && rmdir $d/b $d";
+    assert_eq!(bed.prints(script), "8\n");
+}
+
+#[test]
+fn the_skill_is_read_only() {
+    let bed = Bed::new();
+    bed.file("data.txt", "data");
+    assert_eq!(
+        bed.prints("cat data.txt; echo x 2>/dev/null > data.txt || echo no"),
+        "datano\n"
+    );
+    assert_eq!(
+        bed.prints("touch new 2>/dev/null || echo no; rm -f data.txt 2>/dev/null || echo no"),
+        "no\nno\n"
+    );
+}
+
+#[test]
+fn standard_input_is_given_and_closed() {
+    let bed = Bed::new();
+    let compiled = bed.compile().expect("a policy");
+    let run = |stdin| {
+        let command = command(&["/bin/sh", "-c", "wc -c"]).with_stdin(stdin);
+        spawn(&compiled, command).expect("a run").wait()
+    };
+    assert_eq!(stdout(&run(Stdin::Null)), "0\n");
+    assert_eq!(stdout(&run(Stdin::Bytes(b"four".to_vec()))), "4\n");
+    assert_eq!(stdout(&run(Stdin::Bytes(vec![b'x'; 1 << 20]))), "1048576\n");
+}
+
+#[test]
+fn a_program_that_never_reads_its_input_ends_all_the_same() {
+    let bed = Bed::new();
+    let compiled = bed.compile().expect("a policy");
+    let command = command(&["/bin/sh", "-c", "exec <&-; echo done"])
+        .with_stdin(Stdin::Bytes(vec![b'x'; 1 << 20]));
+    let completion = spawn(&compiled, command).expect("a run").wait();
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+}
+
+#[test]
+fn python_runs_with_processes_threads_and_shared_memory() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new();
+    bed.file(
+        "pool.py",
+        "from multiprocessing import Pool, Queue, Lock, shared_memory\n\
+         from concurrent.futures import ThreadPoolExecutor\n\
+         import tempfile, getpass, subprocess, asyncio\n\
+         def square(x): return x * x\n\
+         async def main():\n\
+         \x20   p = await asyncio.create_subprocess_exec('echo', 'sub', stdout=-1)\n\
+         \x20   return (await p.communicate())[0]\n\
+         if __name__ == '__main__':\n\
+         \x20   with Pool(3) as pool: print(sum(pool.map(square, range(10))))\n\
+         \x20   with ThreadPoolExecutor(3) as pool: print(sum(pool.map(square, range(4))))\n\
+         \x20   q = Queue(); q.put(1); print(q.get())\n\
+         \x20   m = shared_memory.SharedMemory(create=True, size=10); m.close(); m.unlink()\n\
+         \x20   print(getpass.getuser(), subprocess.check_output(['echo', 'hi']))\n\
+         \x20   print(asyncio.run(main()))\n",
+    );
+    let completion = bed.run(&["/usr/bin/python3", "-B", "pool.py"]);
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(
+        stdout(&completion),
+        "285\n14\n1\nskill b'hi\\n'\nb'sub\\n'\n"
+    );
+}
+
+#[test]
+fn node_runs() {
+    if !has("/usr/bin/node") {
+        return;
+    }
+    let bed = Bed::new();
+    let script = "console.log(process.memoryUsage().rss > 0, require('os').userInfo().username, \
+                  require('child_process').execSync('echo hi').toString().trim())";
+    let completion = bed.run(&["/usr/bin/node", "-e", script]);
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(stdout(&completion), "true skill hi\n");
+}
+
+#[test]
+fn git_can_make_a_repository_and_commit() {
+    if !has("/usr/bin/git") {
+        return;
+    }
+    let bed = Bed::new();
+    let script = "cd out && git init -q r && cd r && echo x > f && git add f && \
+                  git commit -qm first && git log --format=%an:%s";
+    assert_eq!(bed.prints(script), "skill:first\n");
+}
+
+#[test]
+fn certificates_time_zone_and_mime_types_are_there() {
+    let bed = Bed::new();
+    for (path, on_host) in [
+        ("/etc/ssl/certs", has("/etc/ssl/certs")),
+        ("/etc/localtime", has("/etc/localtime")),
+        ("/etc/mime.types", has("/etc/mime.types")),
+        ("/etc/alternatives", has("/etc/alternatives")),
+        ("/etc/ld.so.cache", has("/etc/ld.so.cache")),
+    ] {
+        let found = bed.script(&format!("ls -d {path}")).end == End::Exited(0);
+        assert_eq!(found, on_host, "{path}");
+    }
+}

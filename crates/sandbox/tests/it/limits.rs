@@ -1,0 +1,174 @@
+//! Limits: each is enforced, and a run that fails at one says which.
+
+use std::time::Duration;
+
+use bailiwick_policy::LimitAxis;
+use bailiwick_sandbox::End;
+
+use crate::bed::{Bed, has, shown, stdout};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_fork_bomb_meets_the_limit_of_processes() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| {
+        limits
+            .with_processes(16)
+            .with_wall(Duration::from_millis(1500))
+    });
+    let completion = bed.python(
+        "import os\n\
+         while True:\n\
+         \x20   try: os.fork()\n\
+         \x20   except OSError: pass",
+    );
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Processes),
+        "{}",
+        shown(&completion)
+    );
+    assert!(completion.confirmed_dead.confirmed);
+    assert!(completion.limits_hit.contains(&LimitAxis::Processes));
+}
+
+/// It stays at the ceiling for a moment, since an ordinary user's host sees that only by looking.
+#[test]
+fn threads_count_as_processes() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_processes(10));
+    let completion = bed.python(
+        "import threading, time\n\
+         try:\n\
+         \x20   for i in range(40): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n\
+         except RuntimeError: time.sleep(1); raise",
+    );
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Processes),
+        "{}",
+        shown(&completion)
+    );
+}
+
+#[test]
+fn a_memory_bomb_meets_the_limit_of_memory() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_memory(100 * MIB));
+    let completion = bed.python("x = []\nwhile True: x.append(bytearray(b'x' * (1 << 20)))");
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Memory),
+        "{}",
+        shown(&completion)
+    );
+    assert!(completion.confirmed_dead.confirmed);
+}
+
+#[test]
+fn memory_that_many_processes_share_out_meets_the_limit_too() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_memory(120 * MIB));
+    let completion = bed.python(
+        "import os, time\n\
+         for i in range(8):\n\
+         \x20   if os.fork() == 0:\n\
+         \x20       x = bytearray(b'x' * (40 << 20)); time.sleep(5); os._exit(0)\n\
+         codes = [os.waitpid(-1, 0)[1] for i in range(8)]\n\
+         raise SystemExit(1 if any(codes) else 0)",
+    );
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Memory),
+        "{}",
+        shown(&completion)
+    );
+}
+
+#[test]
+fn one_file_cannot_exceed_its_size() {
+    let bed = Bed::new().limited(|limits| limits.with_file_size(MIB));
+    let completion = bed.script("exec head -c 2000000 /dev/zero > out/f");
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::FileSize),
+        "{}",
+        shown(&completion)
+    );
+}
+
+#[test]
+fn many_files_cannot_exceed_the_workspace() {
+    let bed = Bed::new().limited(|limits| limits.with_workspace(MIB));
+    let completion = bed
+        .script("for i in 1 2 3 4 5 6 7 8; do head -c 300000 /dev/zero > out/$i || exit 1; done");
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Workspace),
+        "{}",
+        shown(&completion)
+    );
+    let shared =
+        bed.script("for d in /tmp /dev/shm ~; do head -c 600000 /dev/zero > $d/f || exit 1; done");
+    assert_eq!(
+        shared.end,
+        End::Limit(LimitAxis::Workspace),
+        "{}",
+        shown(&shared)
+    );
+}
+
+#[test]
+fn small_files_cannot_exceed_their_number() {
+    let bed = Bed::new().limited(|limits| limits.with_inodes(20));
+    let completion =
+        bed.script("i=0; while [ $i -lt 30 ]; do : > out/$i || exit 1; i=$((i+1)); done");
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Inodes),
+        "{}",
+        shown(&completion)
+    );
+    assert_eq!(
+        bed.script("i=0; while [ $i -lt 20 ]; do : > out/$i || exit 1; i=$((i+1)); done")
+            .end,
+        End::Exited(0)
+    );
+}
+
+#[test]
+fn processor_time_is_limited() {
+    let bed = Bed::new().limited(|limits| limits.with_cpu(Duration::from_secs(1)));
+    let completion = bed.script("while :; do :; done");
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Cpu),
+        "{}",
+        shown(&completion)
+    );
+}
+
+#[test]
+fn open_descriptors_are_limited() {
+    let bed = Bed::new().limited(|limits| limits.with_files(20));
+    assert_eq!(bed.prints("ulimit -n; ulimit -c"), "20\n0\n");
+}
+
+#[test]
+fn a_refusal_that_the_program_lived_with_is_reported_and_no_failure() {
+    let bed = Bed::new().limited(|limits| limits.with_workspace(MIB));
+    let completion = bed.script("head -c 2000000 /dev/zero > out/f 2>/dev/null; echo went on");
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(stdout(&completion), "went on\n");
+    assert_eq!(completion.limits_hit, [LimitAxis::Workspace]);
+    assert_eq!(completion.denials.len(), 1);
+}

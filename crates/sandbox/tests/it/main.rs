@@ -1,0 +1,42 @@
+//! Runs that are started for real, on whatever this machine can enforce.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "tests prepare the host's side and fail loudly"
+)]
+
+mod bed;
+mod cost;
+mod coverage;
+mod descriptors;
+mod ends;
+mod grants;
+mod honest;
+mod launch;
+mod leaks;
+mod limits;
+mod output;
+mod selftest;
+
+/// A file that is not listed as a module would be tests that nobody runs.
+#[test]
+fn every_file_of_the_folder_is_a_module() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    let listed = include_str!("main.rs");
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return; // An archive of the tests runs where the sources are not.
+    };
+    for entry in entries {
+        let name = entry
+            .expect("an entry")
+            .file_name()
+            .into_string()
+            .expect("a name");
+        let module = name.trim_end_matches(".rs");
+        assert!(
+            module == "main" || listed.contains(&format!("mod {module};")),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! Files that a run left in `out/`, kept as artifacts (contracts 5.4).
+
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+
+use bailiwick_core::{ArtifactId, ArtifactSource, ArtifactStore, NewArtifact};
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _};
+use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+
+/// Stores the regular files beneath a folder, never following a link, in the order of their names.
+///
+/// Everything else is named in a warning. Sparse files are read up to what a limit allows.
+pub(crate) fn collect(
+    folder: OwnedFd,
+    store: &dyn ArtifactStore,
+    source: &ArtifactSource,
+) -> (Vec<ArtifactId>, Vec<String>) {
+    let mut found = Found {
+        store,
+        source,
+        ids: Vec::new(),
+        warnings: Vec::new(),
+        seen: 0,
+    };
+    let folder = Dir::from_std_file(std::fs::File::from(folder));
+    found.walk(&folder, "", 0);
+    (found.ids, found.warnings)
+}
+
+struct Found<'a> {
+    store: &'a dyn ArtifactStore,
+    source: &'a ArtifactSource,
+    ids: Vec<ArtifactId>,
+    warnings: Vec<String>,
+    seen: usize,
+}
+
+impl Found<'_> {
+    fn walk(&mut self, folder: &Dir, prefix: &str, depth: usize) {
+        let Ok(entries) = folder.entries() else {
+            return self.warn(prefix, "could not be listed");
+        };
+        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        for name in names {
+            if self.seen == MAX_FILES {
+                return self.warn(prefix, "holds more than 256 files; the rest were left");
+            }
+            self.seen += 1;
+            let shown = format!("{prefix}{}", name.to_string_lossy());
+            match folder
+                .symlink_metadata(&name)
+                .map(|metadata| metadata.file_type())
+            {
+                Ok(kind) if kind.is_file() => self.keep(folder, &name, &shown),
+                Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => match folder.open_dir(&name) {
+                    Ok(inner) => self.walk(&inner, &format!("{shown}/"), depth + 1),
+                    Err(_) => self.warn(&shown, "could not be opened"),
+                },
+                Ok(kind) if kind.is_dir() => self.warn(&shown, "is nested too deep"),
+                Ok(_) => self.warn(&shown, "is not a regular file"),
+                Err(_) => self.warn(&shown, "could not be looked at"),
+            }
+        }
+    }
+
+    fn keep(&mut self, folder: &Dir, name: &std::ffi::OsStr, shown: &str) {
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .follow(FollowSymlinks::No)
+            .custom_flags(nonblocking());
+        let opened = folder.open_with(name, &options).and_then(|file| {
+            let mut bytes = Vec::new();
+            let is_file = file.metadata()?.is_file();
+            file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+            Ok((is_file, bytes))
+        });
+        match opened {
+            Ok((true, bytes)) if bytes.len() as u64 <= MAX_FILE_BYTES => {
+                let artifact = NewArtifact::new(&bytes, FILE_KIND, self.source.clone())
+                    .media_type(media_type(name.to_str()))
+                    .name(shown);
+                match self.store.put(artifact) {
+                    Ok(artifact) => self.ids.push(artifact.id),
+                    Err(error) => self.warn(shown, error.message()),
+                }
+            }
+            Ok((true, _)) => self.warn(shown, "is larger than 64 MiB"),
+            Ok((false, _)) => self.warn(shown, "is not a regular file"),
+            Err(_) => self.warn(shown, "could not be read"),
+        }
+    }
+
+    fn warn(&mut self, name: &str, reason: &str) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings
+                .push(format!("out/{}: {reason}", name.trim_end_matches('/')));
+        }
+    }
+}
+
+/// A script may put a FIFO in place of a file between the look and the open.
+fn nonblocking() -> i32 {
+    nix::fcntl::OFlag::O_NONBLOCK.bits()
+}
+
+/// Guesses a media type by extension; what is unknown is bytes.
+fn media_type(name: Option<&str>) -> &'static str {
+    let extension = name
+        .and_then(|name| name.rsplit_once('.'))
+        .map(|(_, extension)| extension.to_ascii_lowercase());
+    match extension.as_deref() {
+        Some("txt" | "log") => "text/plain",
+        Some("md") => "text/markdown",
+        Some("csv") => "text/csv",
+        Some("html" | "htm") => "text/html",
+        Some("json") => "application/json",
+        Some("pdf") => "application/pdf",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("svg") => "image/svg+xml",
+        Some(_) | None => "application/octet-stream",
+    }
+}
+
+const FILE_KIND: &str = "script-file";
+const MAX_FILES: usize = 256;
+const MAX_DEPTH: usize = 8;
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_WARNINGS: usize = 16;

@@ -1,0 +1,168 @@
+//! What a run wrote, and what of it the model is shown (contracts 5.9).
+
+use std::borrow::Cow;
+
+/// The captured output of a run: merged in the order of arrival, and by stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transcript {
+    pub(crate) merged: Vec<u8>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) dropped: u64,
+}
+
+impl Transcript {
+    /// Ends a truncated transcript on a character boundary, counting what that cuts as dropped.
+    pub(crate) fn finish(mut self) -> Self {
+        if self.dropped > 0 {
+            let before = self.merged.len();
+            for bytes in [&mut self.merged, &mut self.stdout, &mut self.stderr] {
+                bytes.truncate(character_boundary(bytes));
+            }
+            self.dropped += (before - self.merged.len()) as u64;
+        }
+        self
+    }
+
+    /// Returns the captured bytes with the mark of what was dropped, as they are stored.
+    pub(crate) fn stored(&self) -> Cow<'_, [u8]> {
+        match self.mark() {
+            None => Cow::Borrowed(&self.merged),
+            Some(mark) => Cow::Owned([self.merged.as_slice(), mark.as_bytes()].concat()),
+        }
+    }
+
+    /// Returns the text that a reply of at most `limit` bytes may carry: everything, or the head
+    /// and tail around a note of what lies between.
+    pub(crate) fn shown(&self, limit: usize, artifact: &str) -> String {
+        let mut text = match (self.stdout.is_empty(), self.stderr.is_empty()) {
+            (true, true) => "(no output)".to_owned(),
+            (false, true) => printable(&self.stdout),
+            (true, false) => format!("[stderr]\n{}", printable(&self.stderr)),
+            (false, false) => {
+                format!(
+                    "[stdout]\n{}\n[stderr]\n{}",
+                    printable(&self.stdout).trim_end_matches('\n'),
+                    printable(&self.stderr)
+                )
+            }
+        };
+        if let Some(mark) = self.mark() {
+            text.push_str(&mark);
+        }
+        head_and_tail(&text, limit, artifact)
+    }
+
+    fn mark(&self) -> Option<String> {
+        (self.dropped > 0).then(|| format!("\n[output truncated: {} bytes dropped]", self.dropped))
+    }
+}
+
+/// Keeps the first two thirds and the last third of what fits.
+pub(crate) fn head_and_tail(text: &str, limit: usize, artifact: &str) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let room = limit.saturating_sub(NOTE_ROOM);
+    let head = text.floor_char_boundary(room / 3 * 2);
+    let tail = text.ceil_char_boundary(text.len() - room / 3);
+    let hidden = tail - head;
+    format!(
+        "{}\n[… {hidden} bytes are in artifact {artifact} …]\n{}",
+        &text[..head],
+        &text[tail..]
+    )
+}
+
+/// Decodes bytes for a reader: invalid UTF-8 is replaced, control characters are shown as pictures.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes)
+        .replace("\r\n", "\n")
+        .chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            '\u{7f}' => '\u{2421}',
+            c if (c as u32) < 0x20 => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// Returns the length without an incomplete last character; bytes that are no UTF-8 at all stay.
+fn character_boundary(bytes: &[u8]) -> usize {
+    match bytes.utf8_chunks().last() {
+        Some(chunk) if is_begun(chunk.invalid()) => bytes.len() - chunk.invalid().len(),
+        Some(_) | None => bytes.len(),
+    }
+}
+
+/// Returns whether bytes are the beginning of a character that needs more of them.
+fn is_begun(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+/// Room for the note between head and tail.
+const NOTE_ROOM: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn stdout(bytes: &[u8], dropped: u64) -> Transcript {
+        Transcript {
+            merged: bytes.to_vec(),
+            stdout: bytes.to_vec(),
+            stderr: Vec::new(),
+            dropped,
+        }
+        .finish()
+    }
+
+    #[test]
+    fn exactly_the_budget_has_no_mark_and_empty_output_says_so() {
+        assert_eq!(stdout(b"abc", 0).shown(100, "a1"), "abc");
+        assert_eq!(stdout(b"", 0).shown(100, "a1"), "(no output)");
+        assert_eq!(
+            stdout(b"abc", 1).shown(100, "a1"),
+            "abc\n[output truncated: 1 bytes dropped]"
+        );
+    }
+
+    #[test]
+    fn a_cut_character_counts_as_dropped() {
+        let cut = &"aé".as_bytes()[..2];
+        assert_eq!(
+            stdout(cut, 5).stored().as_ref(),
+            b"a\n[output truncated: 6 bytes dropped]"
+        );
+        let binary = b"\xff\xfe";
+        assert_eq!(stdout(binary, 5).merged, binary);
+    }
+
+    #[test]
+    fn a_long_text_keeps_head_and_tail_and_names_the_artifact() {
+        let text = format!("{}{}", "a".repeat(5_000), "z".repeat(5_000));
+        let shown = stdout(text.as_bytes(), 0).shown(1_000, "a1");
+        assert!(shown.len() <= 1_000 && shown.starts_with("aaa") && shown.ends_with("zzz"));
+        assert!(shown.contains("bytes are in artifact a1"), "{shown}");
+    }
+
+    #[test]
+    fn terminal_control_is_shown_and_not_sent() {
+        assert_eq!(
+            printable(b"a\x1b[31m\0b\r\nc\x7f\xff"),
+            "a\u{241b}[31m\u{2400}b\nc\u{2421}\u{fffd}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_shown_text_is_within_its_limit(text in any::<String>(), limit in 200_usize..400) {
+            let shown = stdout(text.repeat(40).as_bytes(), 0).shown(limit, "a1");
+            prop_assert!(shown.len() <= limit.max("(no output)".len()));
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Drives one confined run and turns how it ended into an outcome.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bailiwick_core::{
+    ArtifactId, ArtifactSource, CallReport, CancelToken, Code, Content, NewArtifact, Outcome,
+    Permit, Provenance, Response, SkillError, Tier, ToolName,
+};
+use bailiwick_policy::Access;
+use bailiwick_sandbox::{Canceller, Compiled, Completion, ConfinedCommand, End, Stdin, Stream};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::collect;
+use crate::error::ScriptError;
+use crate::output::Transcript;
+use crate::tier::ScriptTier;
+use crate::tool::{CompiledCache, ScriptPlan};
+use crate::workspace::Revision;
+
+/// Everything a run needs; it keeps the revision's files alive until it ends.
+pub(crate) struct Run {
+    pub(crate) provenance: Provenance,
+    pub(crate) tool: ToolName,
+    pub(crate) plan: ScriptPlan,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) fails_on_nonzero: bool,
+    pub(crate) cache: Option<CompiledCache>,
+    pub(crate) tier: Arc<ScriptTier>,
+    pub(crate) revision: Arc<Revision>,
+    pub(crate) cancel: CancelToken,
+}
+
+/// Runs the script on a thread of its own; cancelling, or dropping the future, kills the tree.
+pub(crate) async fn run(run: Run, permit: Permit) -> Outcome {
+    let switch = Arc::new(StopSwitch::default());
+    let _stop_when_dropped = StopOnDrop(switch.clone());
+    let cancel = run.cancel.clone();
+    let (send, mut receive) = oneshot::channel();
+    let thread = std::thread::Builder::new()
+        .name("bailiwick-run".to_owned())
+        .spawn({
+            let switch = switch.clone();
+            move || {
+                // The receiver is gone only when the caller dropped the call, which stopped the run.
+                let _ = send.send(run.drive(&permit, &switch));
+            }
+        });
+    let failed = |action| {
+        Outcome::new(
+            Err(ScriptError::Thread { action }.into()),
+            CallReport::new(Tier::Script),
+        )
+    };
+    if thread.is_err() {
+        return failed("start");
+    }
+    let ended = tokio::select! {
+        ended = &mut receive => ended,
+        () = cancel.cancelled() => {
+            switch.stop();
+            receive.await
+        }
+    };
+    ended.unwrap_or_else(|_| failed("finish"))
+}
+
+/// Stops a run whether it has a process yet or not.
+#[derive(Default)]
+struct StopSwitch(Mutex<StopState>);
+
+#[derive(Default)]
+struct StopState {
+    stopped: bool,
+    canceller: Option<Canceller>,
+}
+
+impl StopSwitch {
+    fn stop(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.stopped = true;
+        if let Some(canceller) = &state.canceller {
+            canceller.cancel();
+        }
+    }
+
+    /// Hands over the run's canceller, and uses it at once when the run was stopped before.
+    fn arm(&self, canceller: Canceller) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.stopped {
+            canceller.cancel();
+        }
+        state.canceller = Some(canceller);
+    }
+}
+
+struct StopOnDrop(Arc<StopSwitch>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+impl Run {
+    fn drive(self, permit: &Permit, switch: &StopSwitch) -> Outcome {
+        let mut report = CallReport::new(Tier::Script);
+        report.warnings.clone_from(&self.tier.settings.warnings);
+        let completion = match self.start(permit, switch) {
+            Ok(completion) => completion,
+            Err(error) => return Outcome::new(Err(error), report),
+        };
+        self.finish(completion, report)
+    }
+
+    fn start(&self, permit: &Permit, switch: &StopSwitch) -> Result<Completion, SkillError> {
+        for named in &self.plan.named {
+            if named.access == Access::Write {
+                self.tier
+                    .session
+                    .create_file(&self.plan.policy, &named.path)?;
+            }
+        }
+        let compiled = self.compiled()?;
+        let left = self
+            .plan
+            .deadline
+            .saturating_sub(permit.granted_at().elapsed());
+        let mut command =
+            ConfinedCommand::new(run_id(), self.plan.argv.iter().cloned())?.with_deadline(left);
+        for (name, value) in &self.environment {
+            command = command.with_env(name, value)?;
+        }
+        if let Some(bytes) = &self.plan.stdin {
+            command = command.with_stdin(Stdin::Bytes(bytes.to_vec()));
+        }
+        let child = bailiwick_sandbox::spawn(&compiled, command)?;
+        switch.arm(child.canceller());
+        Ok(child.wait())
+    }
+
+    /// Compiles the confinement, once per tool for runs that name no path.
+    fn compiled(&self) -> Result<Arc<Compiled>, SkillError> {
+        let compile = || {
+            self.tier
+                .compile(&self.plan.policy, &self.plan.interpreter, &self.revision)
+                .map(Arc::new)
+        };
+        let Some(cache) = &self.cache else {
+            return compile();
+        };
+        let mut slot = cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = &*slot {
+            return Ok(compiled.clone());
+        }
+        Ok(slot.insert(compile()?).clone())
+    }
+
+    fn finish(&self, completion: Completion, mut report: CallReport) -> Outcome {
+        let transcript = Self::transcript(&completion);
+        self.observe(&completion, &transcript, &mut report);
+        let source = ArtifactSource::new(self.provenance.skill.clone(), self.tool.clone());
+        let stored = transcript.stored();
+        let kept = self
+            .tier
+            .artifacts
+            .put(NewArtifact::new(&stored, OUTPUT_KIND, source.clone()));
+        let artifact = match kept {
+            Ok(artifact) => Some(artifact.id),
+            Err(error) => {
+                report
+                    .warnings
+                    .push(format!("the output was not kept: {}", error.message()));
+                None
+            }
+        };
+        report.artifact.clone_from(&artifact);
+        if let Some(folder) = completion.out_dir {
+            let (files, warnings) = collect::collect(folder, &*self.tier.artifacts, &source);
+            report.files = files;
+            report.warnings.extend(warnings);
+        }
+        let result = self.judge(&completion.end, &transcript, &report);
+        Outcome::new(result, report)
+    }
+
+    fn transcript(completion: &Completion) -> Transcript {
+        let output = &completion.output;
+        let transcript = Transcript {
+            merged: output
+                .chunks()
+                .iter()
+                .flat_map(|chunk| chunk.bytes.iter().copied())
+                .collect(),
+            stdout: output.of(Stream::Stdout),
+            stderr: output.of(Stream::Stderr),
+            dropped: completion.dropped,
+        };
+        transcript.finish()
+    }
+
+    fn observe(&self, completion: &Completion, transcript: &Transcript, report: &mut CallReport) {
+        match &completion.end {
+            End::Exited(code) => report.exit = Some(*code),
+            End::Signalled { signal } => report.signal = Some(*signal),
+            End::Limit(axis) => report.limit_hit = Some(axis.to_string()),
+            End::TimedOut => report.limit_hit = Some("wall".to_owned()),
+            End::Cancelled => {}
+        }
+        report.bytes = transcript.merged.len() as u64;
+        report.dropped = transcript.dropped;
+        report.truncated = transcript.dropped > 0;
+        report.limits = json!(self.plan.policy.limits());
+        report.sandbox = json!(completion.layers);
+        report.denials = completion
+            .denials
+            .iter()
+            .map(|denial| json!(denial))
+            .collect();
+        report.confirmed = completion.confirmed_dead.confirmed;
+        report.confirmed_dead = Some(completion.confirmed_dead.after);
+    }
+
+    /// Turns how the run ended into a response or the error with its code.
+    fn judge(
+        &self,
+        end: &End,
+        transcript: &Transcript,
+        report: &CallReport,
+    ) -> Result<Response, SkillError> {
+        let (code, message, hint) = match end {
+            End::Exited(exit) if *exit == 0 || !self.fails_on_nonzero => {
+                return Ok(self.response(*exit, transcript, report));
+            }
+            End::Exited(exit) => (
+                Code::ScriptFailed,
+                format!("`{}` exited {exit}", self.tool),
+                "read its output; if a file or an address was refused, `bailiwick explain` says by which rule".to_owned(),
+            ),
+            End::Signalled { signal } => (
+                Code::ScriptFailed,
+                format!("`{}` was ended by signal {signal}", self.tool),
+                "read its output; signal 31 is a system call that no profile allows".to_owned(),
+            ),
+            End::TimedOut => (
+                Code::ScriptTimeout,
+                format!("`{}` ran past its deadline of {:?}", self.tool, self.plan.deadline),
+                "ask for more with `timeout_seconds`, up to the maximum of the policy".to_owned(),
+            ),
+            End::Cancelled => return Err(self.detail(CancelToken::error(), transcript, report)),
+            End::Limit(axis) => (
+                Code::ScriptLimit,
+                format!("`{}` hit its limit of {axis}: {}", self.tool, axis.show(self.plan.policy.limits().amount(*axis))),
+                format!("raise `limits.{axis}` in the policy file, or have the script use less"),
+            ),
+        };
+        let error = SkillError::new(code, message).with_hint(hint);
+        let error = match end {
+            End::Limit(axis) => error.with_detail("axis", axis.to_string()),
+            End::Cancelled | End::Exited(_) | End::Signalled { .. } | End::TimedOut => error,
+        };
+        Err(self.detail(error, transcript, report))
+    }
+
+    fn detail(
+        &self,
+        error: SkillError,
+        transcript: &Transcript,
+        report: &CallReport,
+    ) -> SkillError {
+        error
+            .with_detail("skill", self.provenance.skill.as_str())
+            .with_detail("tool", self.tool.as_str())
+            .with_detail("exit", report.exit)
+            .with_detail("signal", report.signal)
+            .with_detail("artifact", report.artifact.as_ref().map(ArtifactId::as_str))
+            .with_detail("output", self.shown(transcript, report))
+    }
+
+    fn response(&self, exit: i32, transcript: &Transcript, report: &CallReport) -> Response {
+        let acknowledgement = format!(
+            "{}: exit {exit}, {} bytes, {}, artifact {}",
+            self.tool,
+            report.bytes,
+            if report.truncated {
+                "truncated"
+            } else {
+                "complete"
+            },
+            artifact_text(report),
+        );
+        let text = format!("{acknowledgement}\n{}", self.shown(transcript, report));
+        let mut response = Response::new(Content::Text(text), self.provenance.clone());
+        response.artifact.clone_from(&report.artifact);
+        response.structured = Some(json!({
+            "exit": exit,
+            "stdout": self.stream(&transcript.stdout, report),
+            "stderr": self.stream(&transcript.stderr, report),
+            "files": report.files,
+        }));
+        response
+    }
+
+    fn shown(&self, transcript: &Transcript, report: &CallReport) -> String {
+        self.hide_root(&transcript.shown(self.reply_limit(), &artifact_text(report)))
+    }
+
+    fn stream(&self, bytes: &[u8], report: &CallReport) -> Value {
+        let text = crate::output::printable(bytes);
+        let text = crate::output::head_and_tail(&text, self.reply_limit(), &artifact_text(report));
+        Value::String(self.hide_root(&text))
+    }
+
+    fn reply_limit(&self) -> usize {
+        usize::try_from(self.plan.policy.limits().reply()).unwrap_or(usize::MAX)
+    }
+
+    /// Replaces the workspace's host path with paths inside the skill (contracts 5.11).
+    fn hide_root(&self, text: &str) -> String {
+        let root = self.revision.root().to_string_lossy();
+        text.replace(&format!("{root}/"), "").replace(&*root, ".")
+    }
+}
+
+fn artifact_text(report: &CallReport) -> String {
+    report
+        .artifact
+        .as_ref()
+        .map_or_else(|| "(not kept)".to_owned(), ToString::to_string)
+}
+
+/// Names a run uniquely on this machine while it lives.
+pub(crate) fn run_id() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!(
+        "{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+const OUTPUT_KIND: &str = "script-output";

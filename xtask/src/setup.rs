@@ -1,0 +1,309 @@
+//! `setup`: installs what the build and the tests need and is missing.
+//!
+//! What is there is found by running it, because a name on the path may be an empty shim. Nothing
+//! is installed silently: each missing thing is named with its use, and where neither root nor
+//! sudo is at hand the exact line to run is printed instead.
+
+use xshell::{Shell, cmd};
+
+use crate::Result;
+use crate::workspace::Workspace;
+
+/// What the machine is set up for; each purpose includes the ones before it.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Purpose {
+    /// Building and running the program.
+    Demo,
+    /// Running every test.
+    Test,
+    /// The whole gate.
+    Ci,
+}
+
+pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
+    let purpose = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] | ["--for", "ci"] => Purpose::Ci,
+        ["--for", "test"] => Purpose::Test,
+        ["--for", "demo"] => Purpose::Demo,
+        _ => return Err("usage: cargo xtask setup [--for demo|test|ci]".into()),
+    };
+    ensure(workspace, purpose)
+}
+
+/// Makes sure that everything for `purpose` is there, installing it if possible.
+pub(crate) fn ensure(workspace: &Workspace, purpose: Purpose) -> Result {
+    let sh = workspace.sh();
+    system_packages(sh, purpose)?;
+    for tool in TOOLS.iter().filter(|tool| tool.purpose <= purpose) {
+        tool.ensure(sh)?;
+    }
+    Ok(())
+}
+
+fn system_packages(sh: &Shell, purpose: Purpose) -> Result {
+    let missing = |sh: &Shell| -> Vec<&'static Program> {
+        PROGRAMS
+            .iter()
+            .filter(|program| program.purpose <= purpose && !program.works(sh))
+            .collect()
+    };
+    let wanted = missing(sh);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut packages: Vec<&str> = Vec::new();
+    for program in &wanted {
+        eprintln!("setup: missing {}: {}", program.name, program.why);
+        packages.extend(program.packages);
+    }
+    packages.sort_unstable();
+    packages.dedup();
+    let line = format!(
+        "apt-get install -y --no-install-recommends {}",
+        packages.join(" ")
+    );
+    let Some(prefix) = privilege(sh) else {
+        return Err(
+            format!("install them first:\n  sudo {line}\nor your system's equivalent").into(),
+        );
+    };
+    let apt = |action: &[&str]| -> Result {
+        let command = sh.cmd(prefix[0]).args(&prefix[1..]);
+        Ok(command
+            .args(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"])
+            .args(action)
+            .run()?)
+    };
+    let mut install = vec!["install", "-y", "--no-install-recommends"];
+    install.extend(&packages);
+    // The lists of a fresh machine are empty or old: then the first attempt names no package.
+    apt(&install).or_else(|_| apt(&["update"]).and_then(|()| apt(&install)))?;
+    match missing(sh).first() {
+        None => Ok(()),
+        Some(program) => {
+            Err(format!("{} is installed and still does not work", program.name).into())
+        }
+    }
+}
+
+/// Returns what to put before a command so that it may install, if anything does.
+fn privilege(sh: &Shell) -> Option<&'static [&'static str]> {
+    if cmd!(sh, "apt-get --version")
+        .quiet()
+        .ignore_stderr()
+        .read()
+        .is_err()
+    {
+        return None;
+    }
+    if cmd!(sh, "id -u").quiet().read().is_ok_and(|uid| uid == "0") {
+        return Some(&["env"]);
+    }
+    let sudo = cmd!(sh, "sudo -n true")
+        .quiet()
+        .ignore_stdout()
+        .ignore_stderr()
+        .run();
+    sudo.is_ok().then_some(&["sudo", "-n"])
+}
+
+/// A program of the system and how to see that it works.
+struct Program {
+    name: &'static str,
+    why: &'static str,
+    /// A command line that ends with 0 only if the program works.
+    probe: &'static str,
+    /// Debian's names.
+    packages: &'static [&'static str],
+    purpose: Purpose,
+}
+
+impl Program {
+    fn works(&self, sh: &Shell) -> bool {
+        let probe = self.probe;
+        cmd!(sh, "sh -c {probe}")
+            .quiet()
+            .ignore_stdout()
+            .ignore_stderr()
+            .run()
+            .is_ok()
+    }
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "a C compiler",
+        why: "builds the bundled SQLite",
+        probe: "echo 'int main(void){return 0;}' | cc -x c -o /dev/null -",
+        packages: &["gcc", "libc6-dev"],
+        purpose: Purpose::Demo,
+    },
+    Program {
+        name: "a static C library",
+        why: "builds the program that the benches confine",
+        probe: "echo 'int main(void){return 0;}' | cc -O2 -static -x c -o /dev/null -",
+        packages: &["gcc", "libc6-dev"],
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "python3",
+        why: "runs the Python example skills; the tests confine the system's own",
+        probe: "PATH=/usr/local/bin:/usr/bin:/bin python3 -c pass",
+        packages: &["python3"],
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "node",
+        why: "runs the JavaScript example skills; the tests confine the system's own",
+        probe: "PATH=/usr/local/bin:/usr/bin:/bin node -e 0",
+        packages: &["nodejs"],
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "git",
+        why: "runs the changelog example skill",
+        probe: "PATH=/usr/local/bin:/usr/bin:/bin git --version",
+        packages: &["git"],
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "bash",
+        why: "runs the shell example skills",
+        probe: "PATH=/usr/local/bin:/usr/bin:/bin bash -c :",
+        packages: &["bash"],
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "setpriv",
+        why: "runs the tests a second time as a plain user",
+        probe: "setpriv --version",
+        packages: &["util-linux"],
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "a C++ compiler",
+        why: "builds the fuzzing engine",
+        probe: "echo 'int main(){return 0;}' | c++ -x c++ -o /dev/null -",
+        packages: &["g++"],
+        purpose: Purpose::Ci,
+    },
+];
+
+/// A cargo subcommand at the version that this repository was tested with.
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+    /// Whether a newer version does as well; its results must then not depend on the version.
+    newer_will_do: bool,
+    purpose: Purpose,
+}
+
+impl Tool {
+    fn ensure(&self, sh: &Shell) -> Result {
+        let Self { name, version, .. } = self;
+        let found = self.installed(sh);
+        if found.as_deref().is_some_and(|found| self.accepts(found)) {
+            return Ok(());
+        }
+        eprintln!(
+            "setup: {name} {version} is missing (found: {})",
+            found.as_deref().unwrap_or("none")
+        );
+        // Its own target folder: `CARGO_TARGET_DIR` would mix its dependencies with ours.
+        cmd!(sh, "cargo install --locked {name} --version {version}")
+            .env_remove("CARGO_TARGET_DIR")
+            .run()
+            .map_err(|error| {
+                format!("{error}; run `cargo install --locked {name} --version {version}`")
+            })?;
+        Ok(())
+    }
+
+    fn installed(&self, sh: &Shell) -> Option<String> {
+        let name = self.name;
+        let subcommand = name.strip_prefix("cargo-")?;
+        let text = cmd!(sh, "cargo {subcommand} --version")
+            .quiet()
+            .ignore_stderr()
+            .read()
+            .ok()?;
+        let version = text.strip_prefix(name)?.split_whitespace().next()?;
+        Some(version.to_owned())
+    }
+
+    fn accepts(&self, found: &str) -> bool {
+        found == self.version || self.newer_will_do && numbers(found) > numbers(self.version)
+    }
+}
+
+fn numbers(version: &str) -> Vec<u64> {
+    version
+        .split('.')
+        .map(|part| part.parse().unwrap_or_default())
+        .collect()
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "cargo-nextest",
+        version: "0.9.143",
+        newer_will_do: true,
+        purpose: Purpose::Test,
+    },
+    Tool {
+        name: "cargo-deny",
+        version: "0.20.2",
+        newer_will_do: false,
+        purpose: Purpose::Ci,
+    },
+    Tool {
+        name: "cargo-fuzz",
+        version: "0.13.2",
+        newer_will_do: false,
+        purpose: Purpose::Ci,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_tool_that_says_so_may_be_newer() {
+        let [nextest, deny, _] = TOOLS else {
+            panic!("three tools")
+        };
+        assert!(nextest.accepts("0.9.143"));
+        assert!(nextest.accepts("0.9.1000"));
+        assert!(nextest.accepts("0.10.0"));
+        assert!(!nextest.accepts("0.9.99"));
+        assert!(deny.accepts("0.20.2"));
+        assert!(!deny.accepts("0.20.3"));
+    }
+
+    #[test]
+    fn the_demo_needs_no_more_than_a_c_compiler() {
+        let needed: Vec<_> = PROGRAMS
+            .iter()
+            .filter(|program| program.purpose == Purpose::Demo)
+            .map(|program| program.name)
+            .collect();
+        assert_eq!(needed, ["a C compiler"]);
+        assert!(TOOLS.iter().all(|tool| tool.purpose > Purpose::Demo));
+    }
+
+    #[test]
+    fn a_program_that_does_not_work_is_seen() {
+        let sh = Shell::new().unwrap();
+        let broken = Program {
+            probe: "no-such-program-at-all --version",
+            ..PROGRAMS[0]
+        };
+        assert!(!broken.works(&sh));
+        let working = Program {
+            probe: ":",
+            ..PROGRAMS[0]
+        };
+        assert!(working.works(&sh));
+    }
+}
