@@ -4,7 +4,11 @@
 //! Ratios are of medians. What is not installed is listed as absent, never invented.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that reports"
+)]
 
 mod groups;
 mod measure;
@@ -57,7 +61,10 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let rounds = if options.smoke { 10 } else { 300 };
     if let Some(folder) = &options.as_user {
-        println!("{}", serde_json::to_string(&groups::script::as_user(folder, rounds)?)?);
+        println!(
+            "{}",
+            serde_json::to_string(&groups::script::as_user(folder, rounds)?)?
+        );
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = |group| options.groups.is_empty() || options.groups.contains(&group);
@@ -77,5 +84,9 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
     for target in &missed {
         eprintln!("missed: {target}");
     }
-    Ok(if options.check && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if options.check && !missed.is_empty() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// What one round of a variant costs; the work is timed by the variant itself.
-pub(crate) type Variant<'a> = (&'static str, Box<dyn FnMut() -> Result<Duration, BoxError> + 'a>);
+pub(crate) type Variant<'a> = (
+    &'static str,
+    Box<dyn FnMut() -> Result<Duration, BoxError> + 'a>,
+);
 
 pub(crate) type BoxError = Box<dyn std::error::Error>;
 
@@ -24,9 +27,17 @@ impl Sample {
         durations.sort_unstable();
         let at = |percent: usize| {
             let index = (durations.len() * percent).div_ceil(100).saturating_sub(1);
-            durations.get(index).map_or(f64::NAN, |duration| duration.as_secs_f64() * 1e6)
+            durations
+                .get(index)
+                .map_or(f64::NAN, |duration| duration.as_secs_f64() * 1e6)
         };
-        Self { name: name.to_owned(), n: durations.len(), p50_us: at(50), p95_us: at(95), p99_us: at(99) }
+        Self {
+            name: name.to_owned(),
+            n: durations.len(),
+            p50_us: at(50),
+            p95_us: at(95),
+            p99_us: at(99),
+        }
     }
 }
 
@@ -38,7 +49,10 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T, BoxError>) -> Result<Dur
 }
 
 /// Runs every variant once a round, after a few rounds that do not count.
-pub(crate) fn interleaved(mut variants: Vec<Variant<'_>>, rounds: usize) -> Result<Vec<Sample>, BoxError> {
+pub(crate) fn interleaved(
+    mut variants: Vec<Variant<'_>>,
+    rounds: usize,
+) -> Result<Vec<Sample>, BoxError> {
     let mut durations = vec![Vec::with_capacity(rounds); variants.len()];
     for round in 0..rounds + WARM_UP {
         for (index, (name, work)) in variants.iter_mut().enumerate() {
@@ -48,7 +62,11 @@ pub(crate) fn interleaved(mut variants: Vec<Variant<'_>>, rounds: usize) -> Resu
             }
         }
     }
-    Ok(variants.iter().zip(durations).map(|((name, _), durations)| Sample::of(name, durations)).collect())
+    Ok(variants
+        .iter()
+        .zip(durations)
+        .map(|((name, _), durations)| Sample::of(name, durations))
+        .collect())
 }
 
 const WARM_UP: usize = 3;
@@ -60,7 +78,14 @@ mod tests {
     #[test]
     fn percentiles_are_nearest_ranks() {
         let sample = Sample::of("x", (1..=100).map(Duration::from_micros).collect());
-        assert_eq!((sample.p50_us.round(), sample.p95_us.round(), sample.p99_us.round()), (50.0, 95.0, 99.0));
+        assert_eq!(
+            (
+                sample.p50_us.round(),
+                sample.p95_us.round(),
+                sample.p99_us.round()
+            ),
+            (50.0, 95.0, 99.0)
+        );
     }
 
     #[test]
@@ -73,7 +98,11 @@ mod tests {
                 Ok(Duration::ZERO)
             }
         };
-        let samples = interleaved(vec![("a", Box::new(turn('a'))), ("b", Box::new(turn('b')))], 2).unwrap();
+        let samples = interleaved(
+            vec![("a", Box::new(turn('a'))), ("b", Box::new(turn('b')))],
+            2,
+        )
+        .unwrap();
         assert_eq!(order.borrow().as_str(), "ababababab");
         assert!(samples.iter().all(|sample| sample.n == 2));
     }

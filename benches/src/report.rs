@@ -26,7 +26,12 @@ struct Ratio {
 
 impl Report {
     pub(crate) fn new() -> Self {
-        Self { machine: machine(), samples: Vec::new(), ratios: Vec::new(), absent: Vec::new() }
+        Self {
+            machine: machine(),
+            samples: Vec::new(),
+            ratios: Vec::new(),
+            absent: Vec::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, samples: impl IntoIterator<Item = Sample>) {
@@ -40,19 +45,48 @@ impl Report {
 
     /// Compares the medians of two variants of this run.
     pub(crate) fn compare(&mut self, name: &'static str, to: &'static str, most: Option<f64>) {
-        let median = |name: &str| self.samples.iter().find(|sample| sample.name == name).map(|sample| sample.p50_us);
+        let median = |name: &str| {
+            self.samples
+                .iter()
+                .find(|sample| sample.name == name)
+                .map(|sample| sample.p50_us)
+        };
         if let (Some(value), Some(base)) = (median(name), median(to)) {
             self.add_ratio(name, to, value / base, most);
         }
     }
 
-    pub(crate) fn add_ratio(&mut self, name: &'static str, to: &'static str, value: f64, most: Option<f64>) {
-        self.ratios.push(Ratio { name, to, value, most });
+    pub(crate) fn add_ratio(
+        &mut self,
+        name: &'static str,
+        to: &'static str,
+        value: f64,
+        most: Option<f64>,
+    ) {
+        self.ratios.push(Ratio {
+            name,
+            to,
+            value,
+            most,
+        });
     }
 
     pub(crate) fn missed_targets(&self) -> Vec<String> {
-        let missed = self.ratios.iter().filter(|ratio| ratio.most.is_some_and(|most| ratio.value > most));
-        missed.map(|r| format!("{} is {:.2} of {}, at most {:.2} is promised", r.name, r.value, r.to, r.most.unwrap_or_default())).collect()
+        let missed = self
+            .ratios
+            .iter()
+            .filter(|ratio| ratio.most.is_some_and(|most| ratio.value > most));
+        missed
+            .map(|r| {
+                format!(
+                    "{} is {:.2} of {}, at most {:.2} is promised",
+                    r.name,
+                    r.value,
+                    r.to,
+                    r.most.unwrap_or_default()
+                )
+            })
+            .collect()
     }
 
     pub(crate) fn to_json(&self) -> Value {
@@ -73,8 +107,11 @@ impl Report {
                 })
             })
             .collect();
-        let absent: serde_json::Map<String, Value> =
-            self.absent.iter().map(|(name, why)| ((*name).to_owned(), json!(why))).collect();
+        let absent: serde_json::Map<String, Value> = self
+            .absent
+            .iter()
+            .map(|(name, why)| ((*name).to_owned(), json!(why)))
+            .collect();
         json!({ "machine": self.machine, "results": results, "absent": absent })
     }
 }
@@ -83,7 +120,14 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-        table.set_header(["name", "n", "p50 µs", "p95 µs", "p99 µs", "ratio of medians"]);
+        table.set_header([
+            "name",
+            "n",
+            "p50 µs",
+            "p95 µs",
+            "p99 µs",
+            "ratio of medians",
+        ]);
         for sample in &self.samples {
             let ratios: Vec<_> = self
                 .ratios
@@ -114,9 +158,16 @@ impl fmt::Display for Report {
 
 /// Describes the machine by what the kernel says of it.
 fn machine() -> Value {
-    let text = |path: &str| std::fs::File::open(path).and_then(std::io::read_to_string).unwrap_or_default();
+    let text = |path: &str| {
+        std::fs::File::open(path)
+            .and_then(std::io::read_to_string)
+            .unwrap_or_default()
+    };
     let cpu = text("/proc/cpuinfo");
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
+    let model = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or_default();
     json!({
         "kernel": text("/proc/sys/kernel/osrelease").trim(),
         "cpu": model.trim_start_matches(['\t', ' ', ':']),

@@ -16,7 +16,10 @@ struct Text {
 }
 
 pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()?;
     let tool: Arc<dyn LiveTool> = tool_fn::<Text>("count", "Counts words.", |text| async move {
         Ok::<_, Infallible>(text.text.split_whitespace().count().to_string())
     });
@@ -39,14 +42,22 @@ pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError
                     let checked = schema.check(arguments.clone())?;
                     timed(|| {
                         let context = LiveContext::new(CancelToken::new());
-                        runtime.block_on(tool.call(checked, context)).map_err(|error| error.to_string())?;
+                        runtime
+                            .block_on(tool.call(checked, context))
+                            .map_err(|error| error.to_string())?;
                         Ok(())
                     })
                 }),
             ),
             (
                 "module.wrapped",
-                Box::new(|| timed(|| Ok(runtime.block_on(manager.call("count", arguments.clone())).result?))),
+                Box::new(|| {
+                    timed(|| {
+                        Ok(runtime
+                            .block_on(manager.call("count", arguments.clone()))
+                            .result?)
+                    })
+                }),
             ),
         ],
         rounds * 10,

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use bailiwick::sandbox::{Base, Compiled, ConfinedCommand, End, Host, HostConfig, Program, Session, spawn};
+use bailiwick::sandbox::{
+    Base, Compiled, ConfinedCommand, End, Host, HostConfig, Program, Session, spawn,
+};
 use bailiwick::sandbox_policy::{HostPath, Origin, SandboxPolicy, derive};
 use bailiwick::scripts::Interpreter;
 use bailiwick::{Decision, InMemorySkill, InMemorySource, SkillManager, gate_fn};
@@ -22,7 +24,13 @@ pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError
     let target = match build_target(folder.path()) {
         Ok(target) => target,
         Err(why) => {
-            for name in ["spawn.raw", "script.default", "script.default.1gib_host", "script.user", "script.call"] {
+            for name in [
+                "spawn.raw",
+                "script.default",
+                "script.default.1gib_host",
+                "script.user",
+                "script.call",
+            ] {
                 report.absent(name, why.to_string());
             }
             return Ok(());
@@ -41,13 +49,21 @@ pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError
     report.compare("script.default", "spawn.raw", Some(4.0));
     report.compare("script.call", "spawn.raw", None);
     let ballast = Ballast::new();
-    report.add(interleaved(vec![("script.default.1gib_host", Box::new(|| confined.run()))], rounds)?);
+    report.add(interleaved(
+        vec![("script.default.1gib_host", Box::new(|| confined.run()))],
+        rounds,
+    )?);
     ballast.release();
     // A tenth is what two medians of one variant differ by on a busy machine.
     report.compare("script.default.1gib_host", "script.default", Some(1.1));
     match user_results(folder.path(), rounds) {
         Ok((raw, user)) => {
-            report.add_ratio("script.user", "spawn.raw (as that user)", user.p50_us / raw.p50_us, None);
+            report.add_ratio(
+                "script.user",
+                "spawn.raw (as that user)",
+                user.p50_us / raw.p50_us,
+                None,
+            );
             report.add([user]);
         }
         Err(why) => report.absent("script.user", why.to_string()),
@@ -61,7 +77,10 @@ pub(crate) fn as_user(folder: &Path, rounds: usize) -> Result<Vec<Sample>, BoxEr
     let state = tempfile::tempdir()?;
     let confined = Confined::new(state.path(), &target)?;
     interleaved(
-        vec![("spawn.raw", Box::new(|| raw(&target))), ("script.user", Box::new(|| confined.run()))],
+        vec![
+            ("spawn.raw", Box::new(|| raw(&target))),
+            ("script.user", Box::new(|| confined.run())),
+        ],
         rounds,
     )
 }
@@ -69,8 +88,17 @@ pub(crate) fn as_user(folder: &Path, rounds: usize) -> Result<Vec<Sample>, BoxEr
 /// Builds the program that every variant executes.
 fn build_target(folder: &Path) -> Result<PathBuf, BoxError> {
     let (source, target) = (folder.join("raw.c"), folder.join(TARGET));
-    std::io::Write::write_all(&mut std::fs::File::create(&source)?, b"int main(){return 0;}\n")?;
-    let built = command("cc").arg("-O2").arg("-static").arg(&source).arg("-o").arg(&target).status();
+    std::io::Write::write_all(
+        &mut std::fs::File::create(&source)?,
+        b"int main(){return 0;}\n",
+    )?;
+    let built = command("cc")
+        .arg("-O2")
+        .arg("-static")
+        .arg(&source)
+        .arg("-o")
+        .arg(&target)
+        .status();
     match built {
         Ok(status) if status.success() => Ok(target),
         Ok(status) => Err(format!("`cc -O2 -static` ended with {status}").into()),
@@ -81,7 +109,11 @@ fn build_target(folder: &Path) -> Result<PathBuf, BoxError> {
 fn raw(target: &Path) -> Result<Duration, BoxError> {
     timed(|| {
         let status = command(target).stdin(Stdio::null()).status()?;
-        if status.success() { Ok(()) } else { Err(format!("it ended with {status}").into()) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("it ended with {status}").into())
+        }
     })
 }
 
@@ -106,15 +138,27 @@ impl Confined {
         }
         let program = Program::new(program, Vec::new(), Vec::new());
         let compiled = Compiled::new(&host, &session, &policy, &program, skill.path(), Base::Usr)?;
-        Ok(Self { compiled, target: text(target)?.to_owned(), next: std::cell::Cell::new(0), _skill: skill })
+        Ok(Self {
+            compiled,
+            target: text(target)?.to_owned(),
+            next: std::cell::Cell::new(0),
+            _skill: skill,
+        })
     }
 
     fn run(&self) -> Result<Duration, BoxError> {
         let run = self.next.replace(self.next.get() + 1);
-        let command = ConfinedCommand::new(format!("bench-{}-{run}", std::process::id()), [self.target.clone()])?;
+        let command = ConfinedCommand::new(
+            format!("bench-{}-{run}", std::process::id()),
+            [self.target.clone()],
+        )?;
         timed(|| {
             let completion = spawn(&self.compiled, command)?.wait();
-            if completion.end == End::Exited(0) { Ok(()) } else { Err(format!("{:?}", completion.end).into()) }
+            if completion.end == End::Exited(0) {
+                Ok(())
+            } else {
+                Err(format!("{:?}", completion.end).into())
+            }
         })
     }
 }
@@ -127,9 +171,13 @@ struct Caller {
 
 impl Caller {
     fn new(folder: &Path, target: &Path) -> Result<Self, BoxError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
         let argv = vec![text(target)?.to_owned()];
-        let interpreter = Interpreter::resolve("nothing", argv, Vec::new(), Vec::new(), Origin::Code)?;
+        let interpreter =
+            Interpreter::resolve("nothing", argv, Vec::new(), Vec::new(), Origin::Code)?;
         let skill = InMemorySkill::new("---\nname: bench\ndescription: Measures.\n---\n")
             .file("bailiwick.yaml", SIDECAR)
             .file("scripts/nothing", "");
@@ -149,7 +197,12 @@ impl Caller {
     }
 
     fn call(&self) -> Result<Duration, BoxError> {
-        timed(|| Ok(self.runtime.block_on(self.manager.call("bench.nothing", json!({}))).result?))
+        timed(|| {
+            Ok(self
+                .runtime
+                .block_on(self.manager.call("bench.nothing", json!({})))
+                .result?)
+        })
     }
 }
 
@@ -177,7 +230,12 @@ fn user_results(folder: &Path, rounds: usize) -> Result<(Sample, Sample), BoxErr
     })?;
     std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755))?;
     let mut bench = command(&own);
-    bench.arg("--as-user").arg(folder).stdin(Stdio::null()).stderr(Stdio::inherit()).env("TMPDIR", "/tmp");
+    bench
+        .arg("--as-user")
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .env("TMPDIR", "/tmp");
     if rounds < 100 {
         bench.arg("--smoke");
     }
@@ -196,7 +254,10 @@ fn user_results(folder: &Path, rounds: usize) -> Result<(Sample, Sample), BoxErr
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark starts what it compares with")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a benchmark starts what it compares with"
+)]
 fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }

@@ -14,6 +14,7 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
+use bailiwick::core::ToolName;
 use bailiwick::{
     Decision, DirectorySource, Effects, GateRequest, HostSource, LoadReport, Outcome, Policy,
     SkillManager, gate_fn, tool_fn,
@@ -52,7 +53,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     for skill in ["addresses", "text-tools"] {
         let LoadReport { tools, .. } = manager.load(skill).await?;
-        let names: Vec<&str> = tools.iter().map(|tool| tool.as_str()).collect();
+        let names: Vec<&str> = tools.iter().map(ToolName::as_str).collect();
         println!("loaded {skill}: {}", names.join(", "));
     }
 

@@ -147,6 +147,14 @@ impl<State> Builder<State> {
         self
     }
 
+    /// Sets the folder for the sandbox's locks, which privileged hosts of one machine share so that
+    /// their runs never have one uid. `sandbox` in the workspace's folder by default.
+    #[must_use]
+    pub fn sandbox_state(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.parts.scripts.sandbox_state = Some(folder.into());
+        self
+    }
+
     /// Offers a value for a variable of the environment, which scripts get where the policy grants
     /// its name. None by default.
     #[must_use]
@@ -214,7 +222,7 @@ impl Builder<Guarded> {
         #[cfg(feature = "script")]
         let gate_deadline = parts
             .gate_deadline
-            .or(parts.scripts.policy.file().gate_deadline());
+            .or_else(|| parts.scripts.policy.file().gate_deadline());
         #[cfg(not(feature = "script"))]
         let gate_deadline = parts.gate_deadline;
         let Some(gatekeeper) = parts.gatekeeper else {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bailiwick_core::{CancelToken, Code, DiscoveredSkill, Discovery, SkillError, SkillSource, Skip};
+use bailiwick_core::{
+    CancelToken, Code, DiscoveredSkill, Discovery, SkillError, SkillSource, Skip,
+};
 use serde::Serialize;
 
 /// A skill as a manager's catalog shows it.
@@ -55,7 +57,10 @@ impl Catalog {
                 within(source.as_ref(), deadline, |cancel| source.discover(cancel)).await;
             match discovered {
                 Ok(discovery) => catalog.add(source, discovery),
-                Err(error) => catalog.failures.push(SourceFailure { source: source.id().to_owned(), error }),
+                Err(error) => catalog.failures.push(SourceFailure {
+                    source: source.id().to_owned(),
+                    error,
+                }),
             }
         }
         catalog
@@ -65,11 +70,24 @@ impl Catalog {
     /// person edited never gives way to another copy without a word.
     fn add(&mut self, source: &Arc<dyn SkillSource>, discovery: Discovery) {
         for skill in discovery.skills {
-            let winner = self.found.iter().find(|found| found.skill.name == skill.name);
-            let broken = self.skipped.iter().find(|skip| skip.name.as_ref() == Some(&skill.name));
-            let earlier = winner.map(|winner| &winner.skill.location).or(broken.map(|skip| &skip.location)).cloned();
-            let shadowed_by = earlier.or(skill.shadowed_by.clone());
-            self.found.push(Found { skill, source: source.clone(), shadowed_by });
+            let winner = self
+                .found
+                .iter()
+                .find(|found| found.skill.name == skill.name);
+            let broken = self
+                .skipped
+                .iter()
+                .find(|skip| skip.name.as_ref() == Some(&skill.name));
+            let earlier = winner
+                .map(|winner| &winner.skill.location)
+                .or_else(|| broken.map(|skip| &skip.location))
+                .cloned();
+            let shadowed_by = earlier.or_else(|| skill.shadowed_by.clone());
+            self.found.push(Found {
+                skill,
+                source: source.clone(),
+                shadowed_by,
+            });
         }
         self.skipped.extend(discovery.skipped);
     }
@@ -85,9 +103,10 @@ impl Catalog {
             .map_or((text, None), |(name, scope)| (name, Some(scope)));
         let fits = |found: &&Found| {
             found.skill.name.as_str() == name
-                && scope.map_or(found.shadowed_by.is_none(), |scope| {
-                    found.skill.scope.as_str() == scope
-                })
+                && match scope {
+                    Some(scope) => found.skill.scope.as_str() == scope,
+                    None => found.shadowed_by.is_none(),
+                }
         };
         self.found
             .iter()
@@ -96,14 +115,22 @@ impl Catalog {
     }
 
     fn missing(&self, text: &str, name: &str) -> SkillError {
-        let broken = |skip: &&Skip| skip.name.as_ref().is_some_and(|broken| broken.as_str() == name);
+        let broken = |skip: &&Skip| {
+            skip.name
+                .as_ref()
+                .is_some_and(|broken| broken.as_str() == name)
+        };
         if let Some(skip) = self.skipped.iter().find(broken) {
-            return SkillError::new(Code::ManifestInvalid, format!("the skill `{name}` is broken: {}", skip.reason))
-                .with_hint(&skip.fix)
-                .with_detail("skill", name)
-                .with_detail("location", skip.location.as_str());
+            return SkillError::new(
+                Code::ManifestInvalid,
+                format!("the skill `{name}` is broken: {}", skip.reason),
+            )
+            .with_hint(&skip.fix)
+            .with_detail("skill", name)
+            .with_detail("location", skip.location.as_str());
         }
-        let error = SkillError::new(Code::NotFound, format!("no skill is named `{text}`")).with_detail("skill", text);
+        let error = SkillError::new(Code::NotFound, format!("no skill is named `{text}`"))
+            .with_detail("skill", text);
         if let Some(failure) = self.failures.first() {
             return error.with_hint(format!(
                 "the source `{}` failed: {}",

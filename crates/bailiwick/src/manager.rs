@@ -360,7 +360,10 @@ impl SkillManager {
     }
 
     pub(crate) fn context(&self, request: CallRequest) -> CallContext {
-        let mut context = CallContext::new(request.cwd.unwrap_or_else(|| self.0.cwd.clone()));
+        let cwd = request.cwd.unwrap_or_else(|| self.0.cwd.clone());
+        // Grants are real paths; a directory that is reached through a link is named by its own.
+        let cwd = cwd.canonicalize().unwrap_or(cwd);
+        let mut context = CallContext::new(cwd);
         context.conversation = request.conversation;
         context.cancel = request.cancel.child();
         context.deadline = request.deadline;

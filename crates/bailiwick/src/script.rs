@@ -28,6 +28,7 @@ use crate::tools::Published;
 pub(crate) struct ScriptConfig {
     pub(crate) policy: Policy,
     pub(crate) workspace: Option<PathBuf>,
+    pub(crate) sandbox_state: Option<PathBuf>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) interpreters: Vec<Interpreter>,
     pub(crate) host: Option<Host>,
@@ -128,12 +129,14 @@ impl Scripts {
             settings.fail_on_nonzero_exit = policy.file().fail_on_nonzero_exit();
             settings.environment = self.config.environment.clone();
             settings.permissive_ceiling = self.config.permissive_ceiling.clone();
+            let state = self.config.sandbox_state.clone();
+            let state = state.unwrap_or_else(|| folder.join("sandbox"));
             let cgroup = policy.file().cgroup().cloned();
             let (host, artifacts) = (self.config.host.clone(), artifacts.clone());
             off_the_executor(move || {
                 let host = match host {
                     Some(host) => host,
-                    None => Host::probe(host_config(&folder, cgroup.as_ref()))?,
+                    None => Host::probe(host_config(state, cgroup.as_ref()))?,
                 };
                 prove_denials(&host, settings.session.required())?;
                 let workspace = Arc::new(DirWorkspace::open(folder.join("skills"))?);
@@ -360,22 +363,7 @@ impl SkillManager {
             ready.add(declaration.name.clone(), tool.clone());
             tools.push(tool);
         }
-        if let Some(entry) = entry {
-            let unknown = entry
-                .tools()
-                .filter(|(name, _)| !tools.iter().any(|tool| tool.spec().name == **name));
-            for (name, origin) in unknown {
-                return Err(SkillError::new(
-                    Code::InvalidSkillsConfig,
-                    format!(
-                        "the rule for `{name}` can never take effect: `{}` has no such tool",
-                        descriptor.name
-                    ),
-                )
-                .with_hint(format!("correct or remove the rule at {origin}"))
-                .with_detail("origin", origin.to_string()));
-            }
-        }
+        check_rules(entry, descriptor, &tools)?;
         if descriptor.fail_on_nonzero_exit == Some(false) && held.fail_on_nonzero_exit.is_none() {
             ready.notes.push(
                 "it asks that a non-zero exit is no failure; `fail_on_nonzero_exit` in the policy file decides"
@@ -387,18 +375,12 @@ impl SkillManager {
             .iter()
             .map(|script| script.path.clone())
             .collect();
-        let undeclared = match held.grants.undeclared_scripts() {
-            None => None,
-            Some(_) => {
-                let provenance = ready.provenance.clone();
-                Some(Arc::new(ScriptTool::undeclared(
-                    tier,
-                    revision.clone(),
-                    provenance,
-                    published,
-                    held,
-                )?))
-            }
+        let undeclared = if held.grants.undeclared_scripts().is_some() {
+            let provenance = ready.provenance.clone();
+            let tool = ScriptTool::undeclared(tier, revision.clone(), provenance, published, held)?;
+            Some(Arc::new(tool))
+        } else {
+            None
         };
         ready.scripts = Some(LoadedScripts {
             revision,
@@ -475,6 +457,28 @@ impl SkillManager {
     }
 }
 
+/// Refuses a rule of the policy file for a tool that the skill does not have.
+fn check_rules(
+    entry: Option<&SkillGrants>,
+    descriptor: &SkillDescriptor,
+    tools: &[Arc<ScriptTool>],
+) -> Result<(), SkillError> {
+    let mut rules = entry.into_iter().flat_map(SkillGrants::tools);
+    let unknown = rules.find(|(name, _)| !tools.iter().any(|tool| tool.spec().name == **name));
+    match unknown {
+        None => Ok(()),
+        Some((name, origin)) => Err(SkillError::new(
+            Code::InvalidSkillsConfig,
+            format!(
+                "the rule for `{name}` can never take effect: `{}` has no such tool",
+                descriptor.name
+            ),
+        )
+        .with_hint(format!("correct or remove the rule at {origin}"))
+        .with_detail("origin", origin.to_string())),
+    }
+}
+
 /// Refuses a declared script whose file the source does not list.
 fn check_listed(descriptor: &SkillDescriptor, files: &[WorkspaceFile]) -> Result<(), SkillError> {
     let missing = descriptor
@@ -499,7 +503,8 @@ fn check_listed(descriptor: &SkillDescriptor, files: &[WorkspaceFile]) -> Result
 /// Attacks the machine's own confinement: a required class that an attack gets through is not
 /// closed, whatever the probe says.
 fn prove_denials(host: &Host, required: &BTreeSet<ThreatClass>) -> Result<(), SkillError> {
-    let open = bailiwick_sandbox::selftest::attack(host, required)?.not_denied(required.iter().copied());
+    let open =
+        bailiwick_sandbox::selftest::attack(host, required)?.not_denied(required.iter().copied());
     let Some(class) = open.first() else {
         return Ok(());
     };
@@ -515,8 +520,8 @@ fn prove_denials(host: &Host, required: &BTreeSet<ThreatClass>) -> Result<(), Sk
     ))
 }
 
-fn host_config(folder: &std::path::Path, cgroup: Option<&HostPath>) -> HostConfig {
-    let config = HostConfig::new(folder.join("sandbox"));
+fn host_config(state: PathBuf, cgroup: Option<&HostPath>) -> HostConfig {
+    let config = HostConfig::new(state);
     match cgroup {
         Some(parent) => config.with_cgroup_parent(parent.as_path()),
         None => config,

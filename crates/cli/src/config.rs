@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bailiwick::{Code, Error};
 
 use crate::error::cannot;
+use crate::folder;
 
 /// The folders of the person who runs the program.
 #[derive(Clone, Debug)]
@@ -15,7 +16,7 @@ pub(crate) struct Config {
     home: Option<PathBuf>,
     cache: Option<PathBuf>,
     data: Option<PathBuf>,
-    config: Option<PathBuf>,
+    settings: Option<PathBuf>,
 }
 
 impl Config {
@@ -37,10 +38,10 @@ impl Config {
             .map_err(|error| cannot("work in", here, "change to a folder that exists", error))?;
         Ok(Self {
             cwd,
-            home: folder("HOME"),
-            cache: folder("XDG_CACHE_HOME"),
-            data: folder("XDG_DATA_HOME"),
-            config: folder("XDG_CONFIG_HOME"),
+            home: folder_in("HOME"),
+            cache: folder_in("XDG_CACHE_HOME"),
+            data: folder_in("XDG_DATA_HOME"),
+            settings: folder_in("XDG_CONFIG_HOME"),
         })
     }
 
@@ -59,13 +60,25 @@ impl Config {
         self.own(self.data.as_deref(), ".local/share", "XDG_DATA_HOME")
     }
 
+    /// Returns the folder for the sandbox's locks: one for all hosts of the machine that take uids
+    /// for their runs, else one beneath `own`.
+    pub(crate) fn sandbox_state(own: &Path) -> PathBuf {
+        let shared = Path::new("/run").join(PROGRAM);
+        let is_shared = nix::unistd::geteuid().is_root() && folder::private(&shared).is_ok();
+        if is_shared {
+            shared
+        } else {
+            own.join("sandbox")
+        }
+    }
+
     /// Returns where the user's own policy file would be.
     pub(crate) fn policy_file(&self) -> Option<PathBuf> {
-        let config = self
-            .config
+        let settings = self
+            .settings
             .clone()
             .or_else(|| Some(self.home.as_ref()?.join(".config")))?;
-        Some(config.join(PROGRAM).join("bailiwick.toml"))
+        Some(settings.join(PROGRAM).join("bailiwick.toml"))
     }
 
     fn own(&self, named: Option<&Path>, usual: &str, variable: &str) -> Result<PathBuf, Error> {
@@ -90,7 +103,7 @@ pub(crate) fn weakening() -> Option<OsString> {
 }
 
 /// Reads a variable that names a folder. A relative one means nothing, as its specification says.
-fn folder(name: &str) -> Option<PathBuf> {
+fn folder_in(name: &str) -> Option<PathBuf> {
     variable(name)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::{Arc, OnceLock};
 
-use bailiwick::core::BoxFuture;
+use bailiwick::core::{BoxFuture, one_line};
 use bailiwick::sandbox_policy::Ask;
 use bailiwick::{CancelToken, Decision, Effects, Gate, GateRequest, GateUnavailable};
 use inquire::{Confirm, InquireError};
@@ -113,8 +113,10 @@ fn put(request: &GateRequest, cancel: &CancelToken) -> Result<Decision, GateUnav
 /// Describes a call: tool, arguments, argv and what it can reach.
 fn describe(request: &GateRequest) -> String {
     let arguments = serde_json::to_string(&request.arguments).unwrap_or_default();
+    // What a skill says of itself may not look like a line of this program's.
+    let skill = one_line(&request.provenance.to_string(), 100);
     let mut lines = vec![
-        format!("{} of {} wants to run", request.tool, request.provenance),
+        format!("{} of {skill} wants to run", request.tool),
         format!("  arguments  {arguments}"),
     ];
     match &request.effects {

@@ -1,5 +1,7 @@
 //! The `bailiwick` program.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

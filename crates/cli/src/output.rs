@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write};
 
 use anstyle::{AnsiColor, Style};
+use bailiwick::sandbox_policy::PolicyFileError;
 use bailiwick::{Code, Error};
 use serde_json::{Value, json};
 
@@ -17,6 +18,10 @@ pub(crate) struct Output {
     json: bool,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "who may write is who was handed the two streams, whatever the form"
+)]
 impl Output {
     /// Writes data for people, or one JSON object.
     pub(crate) fn new(json: bool) -> Self {
@@ -95,6 +100,11 @@ impl Output {
     /// Reports an error to people.
     pub(crate) fn complaint(self, error: &Error) {
         let mut stderr = anstream::stderr();
+        let source = std::error::Error::source(error);
+        if let Some(all) = source.and_then(|source| source.downcast_ref::<PolicyFileError>()) {
+            // The error names the first problem of the file; here is each, with its place.
+            let _ = writeln!(stderr, "{}", printable(&all.to_string()));
+        }
         let message = printable(error.message());
         let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {}: {message}", error.code());
         if let Some(hint) = error.hint() {

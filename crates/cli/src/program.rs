@@ -76,23 +76,20 @@ impl Program {
             Command::Completions { shell } => commands::completions::run(self, *shell),
         }
     }
+}
 
-    /// Drives a future to its end.
-    pub(crate) fn block_on<T>(
-        &self,
-        future: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| {
-            Error::new(Code::WorkspaceFailed, "no thread can be started")
-                .with_hint("raise the limit of processes")
-                .with_source(error)
-        })?;
-        runtime.block_on(future)
-    }
+/// Drives a future to its end.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(|error| {
+        Error::new(Code::WorkspaceFailed, "no thread can be started")
+            .with_hint("raise the limit of processes")
+            .with_source(error)
+    })?;
+    runtime.block_on(future)
 }
 
 /// The exit code of a command that did what it was asked to.

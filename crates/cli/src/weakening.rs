@@ -35,7 +35,7 @@ impl Weakening {
             Some(Subject::Layer(layer)) => BTreeSet::from([layer]),
             Some(Subject::Class(class)) => closing(&host, class),
         };
-        layers.into_iter().fold(host, Host::without)
+        layers.into_iter().fold(host, leave_out)
     }
 
     /// Returns the classes that may stay open: none, unless something is left out, so that what
@@ -50,6 +50,10 @@ impl Weakening {
 fn closing(host: &Host, class: ThreatClass) -> BTreeSet<Layer> {
     let coverage = coverage(&host.layers());
     let judged = coverage.iter().filter(|(judged, _)| *judged == class);
+    let besides = BESIDES
+        .into_iter()
+        .filter(|(other, _)| *other == class)
+        .map(|(_, layer)| layer);
     judged
         .flat_map(|(_, cover)| {
             cover
@@ -59,12 +63,32 @@ fn closing(host: &Host, class: ThreatClass) -> BTreeSet<Layer> {
                 .chain(cover.missing())
                 .copied()
         })
+        .chain(besides)
         .collect()
+}
+
+/// Layers that stop attacks on a class without closing it: other protocols pass Landlock's rules for
+/// TCP, a limit on one process is none on a tree, and scratch in memory is not all of the disk.
+const BESIDES: [(ThreatClass, Layer); 4] = [
+    (ThreatClass::IpNetwork, Layer::Landlock),
+    (ThreatClass::Memory, Layer::Rlimits),
+    (ThreatClass::Disk, Layer::Rlimits),
+    (ThreatClass::Disk, Layer::CgroupMemory),
+];
+
+/// Takes one layer away, and has the launcher leave the step out that makes it.
+fn leave_out(host: Host, layer: Layer) -> Host {
+    let host = host.without(layer);
+    #[cfg(feature = "weaken")]
+    let host = host.weakened(from_environment::step(layer));
+    host
 }
 
 #[cfg(feature = "weaken")]
 mod from_environment {
     use bailiwick::Error;
+    use bailiwick::sandbox::Layer;
+    use bailiwick::sandbox::plan::skip;
 
     use super::{Subject, Weakening};
     use crate::config;
@@ -89,6 +113,35 @@ mod from_environment {
                     "write `layer:NAME` or `class:NAME`",
                 )),
             }
+        }
+    }
+
+    /// Returns the launcher's step that a layer is, where it is one.
+    pub(super) fn step(layer: Layer) -> u32 {
+        match layer {
+            Layer::Landlock => skip::LANDLOCK,
+            Layer::Seccomp => skip::SECCOMP,
+            Layer::NoCapabilities => skip::CAPABILITIES,
+            Layer::NoNewPrivileges => skip::NO_NEW_PRIVILEGES,
+            Layer::Descriptors => skip::CLOSE_DESCRIPTORS,
+            Layer::Rlimits => skip::LIMITS,
+            Layer::PreparedRoot
+            | Layer::PidNamespace
+            | Layer::NetworkNamespace
+            | Layer::IpcNamespace
+            | Layer::UtsNamespace
+            | Layer::CgroupNamespace
+            | Layer::UserNamespace
+            | Layer::RunUid
+            | Layer::Environment
+            | Layer::CgroupKill
+            | Layer::CgroupMemory
+            | Layer::CgroupPids
+            | Layer::CgroupCpu
+            | Layer::Watchdog
+            | Layer::Deadline
+            | Layer::Subreaper
+            | Layer::SizedScratch => 0,
         }
     }
 }

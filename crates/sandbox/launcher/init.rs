@@ -1,7 +1,7 @@
 //! The first process of a run's namespaces: prepares them, starts the program, reaps, reports.
 //!
-//! With a PID namespace its end is the end of every process of the run; the kernel sees to that.
-//! Without one it is the sub-reaper, and kills what is left by name: the weak way, reported so.
+//! Its end is the end of every process of the run: the kernel sees to that, since it is the first
+//! of a PID namespace. There is no run without one; the host refuses it.
 
 use crate::message::{Message, Stage, TERMINATE};
 use crate::namespace;
@@ -16,7 +16,7 @@ use crate::sys::{self, AT_FDCWD, nr};
 pub extern "C" fn main() -> ! {
     let run = state::run();
     match prepare(run) {
-        Ok(main) => watch(main, run.namespaces & namespace::PID != 0),
+        Ok(main) => watch(main),
         Err(failure) => {
             socket::tell(failure.message(), &[]);
             sys::exit(1)
@@ -40,10 +40,6 @@ fn prepare(run: Run<'static>) -> Outcome<i32> {
     }
     if run.namespaces & namespace::MOUNT != 0 {
         root::enter(run.root, (run.uid, run.gid))?;
-    }
-    if run.namespaces & namespace::PID == 0 {
-        const PR_SET_CHILD_SUBREAPER: usize = 36;
-        sys::numbers(nr::PRCTL, PR_SET_CHILD_SUBREAPER, 1, 0, 0).at(Stage::Process)?;
     }
     let out = open_out(run)?;
     const PR_SET_DUMPABLE: usize = 4;
@@ -78,19 +74,19 @@ fn announce(out: Option<i32>) -> Outcome<()> {
     Ok(())
 }
 
-/// Reaps and reports until the program has ended and, without a PID namespace, until nothing of
-/// the run is left. A host that closes its end has died: then everything ends.
-fn watch(main: i32, is_namespace_init: bool) -> ! {
+/// Reaps and reports until the program has ended. A host that closes its end has died: then
+/// everything ends.
+fn watch(main: i32) -> ! {
     const POLLIN: u32 = 1;
     let Ok(children) = child_events() else {
         sys::exit(1)
     };
     let mut main = Some(main);
     loop {
-        let empty = reap(&mut main);
-        if main.is_none() && (is_namespace_init || empty) {
+        reap(&mut main);
+        let Some(program) = main else {
             sys::exit(0);
-        }
+        };
         // Two `struct pollfd`: the descriptor, and the events in the low half of the second word.
         let mut polled = [SOCKET as u32, POLLIN, children as u32, POLLIN];
         // JUSTIFICATION: see `sys::call`.
@@ -109,31 +105,25 @@ fn watch(main: i32, is_namespace_init: bool) -> ! {
             let _ = sys::read(children, &mut information);
         }
         if polled[1] >> 16 != 0 {
-            obey(&mut main, is_namespace_init);
+            obey(program);
         }
     }
 }
 
-/// Takes one order from the host: terminate the program, or end everything.
-fn obey(main: &mut Option<i32>, is_namespace_init: bool) {
+/// Takes one order from the host: terminate the program, or end everything. A word that nobody says
+/// and the end of the host end everything too.
+fn obey(program: i32) {
     const SIGTERM: usize = 15;
     let mut order = [0];
-    let is_termination = sys::read(SOCKET, &mut order) == Ok(1) && order[0] == TERMINATE;
-    match main {
-        Some(main) if is_termination => {
-            let _ = sys::numbers(nr::KILL, *main as usize, SIGTERM, 0, 0);
-        }
-        None if is_termination => {}
-        // The order to kill, a word that nobody says, or the end of the host.
-        Some(_) | None if is_namespace_init => sys::exit(0),
-        Some(_) | None => kill_children(main),
+    if sys::read(SOCKET, &mut order) != Ok(1) || order[0] != TERMINATE {
+        sys::exit(0);
     }
+    let _ = sys::numbers(nr::KILL, program as usize, SIGTERM, 0, 0);
 }
 
-/// Awaits everything that has ended. True when no child is left.
-fn reap(main: &mut Option<i32>) -> bool {
+/// Awaits everything that has ended.
+fn reap(main: &mut Option<i32>) {
     const WNOHANG: usize = 1;
-    const ECHILD: i32 = 10;
     loop {
         let mut status = 0_i32;
         let mut usage = [0_u64; 18];
@@ -153,14 +143,12 @@ fn reap(main: &mut Option<i32>) -> bool {
             )
         };
         match ended {
-            Ok(0) => return false,
+            Ok(0) | Err(_) => return,
             Ok(pid) if Some(pid as i32) == *main => {
                 *main = None;
                 socket::tell(exited(status, &usage), &[]);
             }
             Ok(_) => {}
-            Err(sys::Errno(ECHILD)) => return true,
-            Err(_) => return false,
         }
     }
 }
@@ -173,37 +161,6 @@ fn exited(status: i32, usage: &[u64; 18]) -> Message {
         user: microseconds(usage[0], usage[1]),
         system: microseconds(usage[2], usage[3]),
         peak: usage[4],
-    }
-}
-
-/// Kills every child by name, again and again until there is none: a child's own children become
-/// ours when it dies.
-fn kill_children(main: &mut Option<i32>) {
-    const SIGKILL: usize = 9;
-    const O_RDONLY_CLOEXEC: i32 = 0o2_000_000;
-    while !reap(main) {
-        let Ok(list) = sys::openat(AT_FDCWD, c"/proc/thread-self/children", O_RDONLY_CLOEXEC, 0)
-        else {
-            // Nothing can be found to kill; the host has the control group.
-            sys::exit(1);
-        };
-        let mut text = [0_u8; 4096];
-        let length = sys::read(list, &mut text).unwrap_or(0);
-        sys::close(list);
-        // A number that the end of the buffer cuts is left for the next round.
-        let whole = text[..length]
-            .iter()
-            .rposition(|byte| *byte == b' ')
-            .unwrap_or(0);
-        for digits in text[..whole].split(|byte| *byte == b' ') {
-            let pid = digits.iter().fold(0_usize, |pid, digit| {
-                pid * 10 + usize::from(digit.wrapping_sub(b'0') % 10)
-            });
-            if pid > 1 {
-                let _ = sys::numbers(nr::KILL, pid, SIGKILL, 0, 0);
-            }
-        }
-        let _ = sys::numbers(nr::SCHED_YIELD, 0, 0, 0, 0);
     }
 }
 

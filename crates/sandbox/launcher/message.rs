@@ -6,10 +6,6 @@ pub const BYTES: usize = 48;
 /// The byte that the host sends to have the main process terminated.
 pub const TERMINATE: u8 = b'T';
 
-/// The byte that the host sends to have everything killed. The launcher takes every other one so.
-#[cfg(not(launcher))]
-pub const KILL: u8 = b'K';
-
 /// A step of the launch, named in every failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]

@@ -18,7 +18,7 @@ use crate::completion::{Completion, Confirmed, Usage};
 use crate::drain::{Captured, Drain, Stream};
 use crate::error::SandboxError;
 use crate::launch::{Heard, Launched, timespec};
-use crate::message::{KILL, Message, TERMINATE};
+use crate::message::{Message, TERMINATE};
 use crate::uid::UidLease;
 use crate::watchdog::{INTERVAL, Sample, Watchdog};
 
@@ -27,6 +27,7 @@ use crate::watchdog::{INTERVAL, Sample, Watchdog};
 /// Dropping it kills the whole run.
 #[derive(Debug)]
 pub struct ConfinedChild {
+    id: String,
     run: Run,
     drain: Drain,
     feed: Option<Feed>,
@@ -37,6 +38,8 @@ pub struct ConfinedChild {
     limits: RunLimits,
     layers: LayerReport,
     watchdog: Option<Watchdog>,
+    #[cfg(weaken)]
+    untimed: bool,
 }
 
 /// Ends a run from any thread. Cheap to clone.
@@ -58,6 +61,7 @@ impl Canceller {
 /// What a launch gives.
 #[derive(Debug)]
 pub(crate) struct Started {
+    pub(crate) id: String,
     pub(crate) launched: Launched,
     pub(crate) init: OwnedFd,
     pub(crate) out: Option<OwnedFd>,
@@ -73,6 +77,9 @@ pub(crate) struct Started {
     pub(crate) namespaced: bool,
     /// Whether the host must look at the tree itself.
     pub(crate) watched: bool,
+    /// Whether the deadline is left out.
+    #[cfg(weaken)]
+    pub(crate) untimed: bool,
 }
 
 impl ConfinedChild {
@@ -83,6 +90,7 @@ impl ConfinedChild {
         let time = started.deadline.map_or(wall, |deadline| deadline.min(wall));
         let watchdog = started.watched.then(|| Watchdog::new(&started.init));
         Ok(Self {
+            id: started.id,
             run: Run {
                 launched: Some(started.launched),
                 init: started.init,
@@ -106,6 +114,8 @@ impl ConfinedChild {
             limits: started.limits,
             layers: started.layers,
             watchdog,
+            #[cfg(weaken)]
+            untimed: started.untimed,
         })
     }
 
@@ -142,13 +152,9 @@ struct Run {
 }
 
 impl Run {
-    /// Kills everything. With a process namespace the kernel kills every process with its init.
+    /// Kills everything: the kernel kills every process of a namespace with its init.
     fn kill(&self) {
-        if self.namespaced {
-            let _ = pidfd_send_signal(&self.init, Signal::KILL);
-        } else if let Some(launched) = &self.launched {
-            launched.order(KILL);
-        }
+        let _ = pidfd_send_signal(&self.init, Signal::KILL);
     }
 
     /// Kills everything by its control group, where there is one: atomic, whatever forks meanwhile.
@@ -178,7 +184,9 @@ impl Run {
         let (launched, leaf, lease) = (self.launched.take(), self.leaf.take(), self.lease.take());
         if confirmed {
             drop(launched);
-            drop(leaf);
+            if let Some(leaf) = leaf {
+                leaf.recycle();
+            }
             drop(lease);
             return;
         }
@@ -310,6 +318,12 @@ impl Watch {
     /// Does what is due.
     fn look_at_clock(&mut self, now: Instant) {
         match self.phase {
+            #[cfg(weaken)]
+            Phase::Running if self.child.untimed => {
+                if now >= self.child.deadline + crate::weaken::OVERRUN {
+                    self.kill();
+                }
+            }
             Phase::Running if now >= self.child.deadline => {
                 self.cause = Some(Cause::Deadline);
                 if let Some(launched) = &self.child.run.launched {
@@ -403,6 +417,8 @@ impl Watch {
     /// When something is due next.
     fn due(&self) -> Instant {
         let due = match self.phase {
+            #[cfg(weaken)]
+            Phase::Running if self.child.untimed => self.child.deadline + crate::weaken::OVERRUN,
             Phase::Running => self.child.deadline,
             Phase::Grace { until } => until,
             Phase::Killed {
@@ -516,9 +532,7 @@ impl Watch {
         if self.main == MainEnd::Unseen {
             self.usage.wall = self.child.started.elapsed();
         }
-        // Without a namespace an init that was killed has left its children to others.
-        let orphans = !self.child.run.namespaced && self.main == MainEnd::Unseen;
-        let confirmed = self.init_ended && !orphans;
+        let confirmed = self.init_ended && self.child.run.namespaced;
         let observed = Observed {
             cause: self.cause,
             main: self.main,
@@ -537,6 +551,7 @@ impl Watch {
         self.child.run.release(confirmed);
         let output: Captured = self.child.drain.finish();
         Completion {
+            run: self.child.id,
             end,
             dropped: output.dropped(),
             truncated: output.dropped() > 0,

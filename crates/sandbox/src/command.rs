@@ -39,10 +39,10 @@ pub enum Stdin {
 }
 
 impl ConfinedCommand {
-    /// Names a run and what it executes, the program first, by its absolute path.
+    /// Names a run and its arguments. The first is what the program is told it is called, an
+    /// absolute path; what is executed is the program that the policy was compiled for.
     ///
-    /// The run's id names its resources (such as control groups), so it is unique on the machine
-    /// while the run lives.
+    /// The id is the caller's name for the run, which its [`Completion`](crate::Completion) carries.
     ///
     /// # Errors
     ///

@@ -1,11 +1,12 @@
 //! A policy made ready for this machine: everything that runs of one skill under it share.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
-use bailiwick_policy::{EffectivePolicy, Net, RunLimits, ThreatClass, Unix};
+use bailiwick_policy::{EffectivePolicy, HostPath, Net, RunLimits, ThreatClass, Unix};
 
-use crate::class::{LayerReport, coverage};
+use crate::class::{Layer, LayerReport, coverage};
 use crate::error::SandboxError;
 use crate::host::Host;
 use crate::landlock::{self, Handled, LandlockFacts};
@@ -24,14 +25,23 @@ use crate::shape::Shape;
 pub struct Compiled {
     pub(crate) host: Host,
     pub(crate) shape: Shape,
+    /// What every run executes, whatever its first argument calls it.
+    pub(crate) program: HostPath,
     pub(crate) root: Root,
     pub(crate) filter: Vec<u8>,
     pub(crate) handled: Option<(u32, Handled)>,
-    pub(crate) resources: Vec<Limit>,
     pub(crate) limits: RunLimits,
-    layers: LayerReport,
+    required: BTreeSet<ThreatClass>,
+    identity: ByIdentity,
     /// Set once a file system has refused an id-mapped mount: then runs take the owner's uid.
-    unmapped: AtomicBool,
+    unmapped: OnceLock<ByIdentity>,
+}
+
+/// What depends on whom a run has as its user.
+#[derive(Debug)]
+struct ByIdentity {
+    layers: LayerReport,
+    resources: Vec<Limit>,
 }
 
 impl Compiled {
@@ -61,28 +71,30 @@ impl Compiled {
             return Err(SandboxError::Unavailable {
                 class: ThreatClass::IpNetwork,
                 why: "a loopback network needs a network namespace".to_owned(),
-                hint: crate::Layer::NetworkNamespace.remedy().to_owned(),
+                hint: Layer::NetworkNamespace.remedy().to_owned(),
             });
         }
-        if !shape.prepared_root {
+        if !shape.mount {
             return Err(SandboxError::Unavailable {
                 class: ThreatClass::FsData,
                 why: "the run's scratch and the skill's read-only view need a mount namespace"
                     .to_owned(),
-                hint: crate::Layer::PreparedRoot.remedy().to_owned(),
+                hint: Layer::PreparedRoot.remedy().to_owned(),
             });
         }
-        if !shape.pid {
+        if !shape.pid && !cfg!(weaken) {
             return Err(SandboxError::Unavailable {
                 class: ThreatClass::KillAll,
                 why: "the end of every process of a run needs a process namespace".to_owned(),
-                hint: crate::Layer::PidNamespace.remedy().to_owned(),
+                hint: Layer::PidNamespace.remedy().to_owned(),
             });
         }
         let root = Root::new(session, policy, program, skill_root, base, shape.proc)?;
+        #[cfg(weaken)]
+        let root = root.weakened(host)?;
         shape.grants_folder = root.grants_folder();
-        let layers = shape.report(host);
-        closed(&layers, policy)?;
+        let required = policy.required().iter().copied().collect();
+        let identity = ByIdentity::of(host, shape, policy.limits(), &required)?;
         let filter = match host.probe.seccomp() {
             Ok(()) => seccomp::program(policy.syscalls(), shape.filter(host)),
             Err(_) => Vec::new(),
@@ -91,19 +103,30 @@ impl Compiled {
         Ok(Self {
             host: host.clone(),
             shape,
+            program: program.path.clone(),
             root,
             filter,
             handled: abi.map(|abi| (abi, landlock::handled(abi))),
-            resources: resource_limits(policy.limits(), shape.counting(host)),
             limits: policy.limits().clone(),
-            layers,
-            unmapped: AtomicBool::new(false),
+            required,
+            identity,
+            unmapped: OnceLock::new(),
         })
     }
 
-    /// Returns the layers that runs will have.
+    /// Returns the layers that runs will have. A run that finds a file system which refuses to map
+    /// owners has no uid of its own, and neither have those after it.
     pub fn layers(&self) -> &LayerReport {
-        &self.layers
+        &self.by_identity().layers
+    }
+
+    /// Returns the limits that the kernel keeps per process.
+    pub(crate) fn resources(&self) -> &[Limit] {
+        &self.by_identity().resources
+    }
+
+    fn by_identity(&self) -> &ByIdentity {
+        self.unmapped.get().unwrap_or(&self.identity)
     }
 
     /// Returns where the skill's files are, as the run sees them.
@@ -113,12 +136,33 @@ impl Compiled {
 
     /// Says whether granted places keep their owner, because a file system refuses to map it.
     pub(crate) fn is_unmapped(&self) -> bool {
-        self.unmapped.load(Ordering::Relaxed)
+        self.unmapped.get().is_some()
     }
 
-    /// Remembers that a file system refuses to map owners.
-    pub(crate) fn set_unmapped(&self) {
-        self.unmapped.store(true, Ordering::Relaxed);
+    /// Remembers that a file system refuses to map owners, and refuses where a required class then
+    /// has no closer.
+    pub(crate) fn set_unmapped(&self) -> Result<(), SandboxError> {
+        let shape = self.shape.without_maps();
+        let identity = ByIdentity::of(&self.host, shape, &self.limits, &self.required)?;
+        // Whoever was first found the same.
+        let _ = self.unmapped.set(identity);
+        Ok(())
+    }
+}
+
+impl ByIdentity {
+    fn of(
+        host: &Host,
+        shape: Shape,
+        limits: &RunLimits,
+        required: &BTreeSet<ThreatClass>,
+    ) -> Result<Self, SandboxError> {
+        let layers = shape.report(host);
+        closed(&layers, required)?;
+        Ok(Self {
+            layers,
+            resources: resource_limits(limits, shape.counting(host)),
+        })
     }
 }
 
@@ -159,9 +203,9 @@ fn apart(host: &Host, policy: &EffectivePolicy) -> Result<(), SandboxError> {
 }
 
 /// Refuses a run in which a required class has no closer.
-fn closed(layers: &LayerReport, policy: &EffectivePolicy) -> Result<(), SandboxError> {
+fn closed(layers: &LayerReport, required: &BTreeSet<ThreatClass>) -> Result<(), SandboxError> {
     let coverage = coverage(layers);
-    let open = coverage.open_among(policy.required().iter().copied());
+    let open = coverage.open_among(required.iter().copied());
     let Some(class) = open.first().copied() else {
         return Ok(());
     };

@@ -13,6 +13,8 @@ use crate::drain::Captured;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Completion {
+    /// The run's id, as its command gave it.
+    pub run: String,
     /// How the main process ended, or who ended it.
     pub end: End,
     /// What was captured of both streams.

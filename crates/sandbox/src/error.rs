@@ -50,30 +50,6 @@ pub enum SandboxError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// A Landlock ruleset could not be made.
-    #[error("Landlock ABI {abi} refused to handle {access}")]
-    Landlock {
-        /// The ABI that the kernel reported.
-        abi: u32,
-        /// What was to be handled.
-        access: String,
-        /// The library's error.
-        source: Box<landlock::RulesetError>,
-    },
-    /// A Landlock rule could not be made.
-    #[error("no Landlock rule for `{rights}`: {source}")]
-    LandlockRule {
-        /// The rights of the rule.
-        rights: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// Landlock answered as available and then gave no ruleset.
-    #[error("Landlock ABI {abi} gave no ruleset")]
-    LandlockMissing {
-        /// The ABI that the kernel reported.
-        abi: u32,
-    },
     /// A root cannot be granted, or is not there.
     #[error("cannot grant `{path}`: {why}")]
     Root {
@@ -112,10 +88,7 @@ impl SandboxError {
             | Self::Launch { .. }
             | Self::LauncherLost
             | Self::LauncherSlow { .. }
-            | Self::Host { .. }
-            | Self::Landlock { .. }
-            | Self::LandlockRule { .. }
-            | Self::LandlockMissing { .. } => Code::ScriptSandboxUnavailable,
+            | Self::Host { .. } => Code::ScriptSandboxUnavailable,
             Self::Root { .. } | Self::Unsupported { .. } => Code::InvalidSkillsConfig,
             Self::Command { .. } => Code::ArgumentsRejected,
         }
@@ -127,10 +100,7 @@ impl SandboxError {
             Self::Launch { .. }
             | Self::LauncherLost
             | Self::LauncherSlow { .. }
-            | Self::Host { .. }
-            | Self::Landlock { .. }
-            | Self::LandlockRule { .. }
-            | Self::LandlockMissing { .. } => {
+            | Self::Host { .. } => {
                 "run `bailiwick doctor` to see which layer this machine lacks and how to get it"
                     .to_owned()
             }
@@ -156,9 +126,6 @@ impl From<SandboxError> for SkillError {
             SandboxError::LauncherLost
             | SandboxError::LauncherSlow { .. }
             | SandboxError::Host { .. }
-            | SandboxError::Landlock { .. }
-            | SandboxError::LandlockRule { .. }
-            | SandboxError::LandlockMissing { .. }
             | SandboxError::Command { .. } => base,
         };
         detailed.with_source(error)

@@ -102,6 +102,14 @@ impl Host {
         } else {
             Cgroups::default()
         };
+        if let Some(parent) = &config.cgroup_parent
+            && !(cgroups.kills() || cgroups.counts_memory() || cgroups.counts_processes())
+        {
+            return Err(SandboxError::Host {
+                doing: format!("make runs' control groups beneath `{}`", parent.display()),
+                source: std::io::ErrorKind::NotFound.into(),
+            });
+        }
         Ok(Self {
             launcher: Arc::new(launcher),
             probe,
@@ -114,14 +122,10 @@ impl Host {
         })
     }
 
-    /// Returns the same host whose launcher leaves steps out, as bits of [`crate::plan::skip`].
-    ///
-    /// Exists only in the build that proves what each step is for.
+    /// Has the launcher leave more out.
     #[cfg(weaken)]
-    #[must_use]
-    pub fn weakened(mut self, steps: u32) -> Self {
+    pub(crate) fn skip(&mut self, steps: u32) {
         self.skipped |= steps;
-        self
     }
 
     /// Returns what the launcher leaves out.
@@ -143,26 +147,53 @@ impl Host {
     /// Returns the same host with one layer missing, as if the machine did not have it.
     ///
     /// For tests of what remains. It can only take away: where a required class loses its last
-    /// closer, runs are refused.
+    /// closer, runs are refused. With the feature `weaken` the layer is missing in truth.
     #[must_use]
     pub fn without(mut self, layer: Layer) -> Self {
-        self.probe = self.probe.without(layer);
+        #[cfg(weaken)]
+        let fallen = crate::weaken::fall_with(layer);
+        #[cfg(not(weaken))]
+        let fallen = [layer];
+        for layer in fallen {
+            self.lose(layer);
+        }
+        self
+    }
+
+    fn lose(&mut self, layer: Layer) {
+        #[cfg(weaken)]
+        self.skip(crate::weaken::steps(layer));
+        #[cfg(weaken)]
+        let denied = !crate::weaken::is_kept(layer);
+        #[cfg(not(weaken))]
+        let denied = true;
+        if denied {
+            self.probe = self.probe.clone().without(layer);
+        }
         if layer == Layer::RunUid {
             self.uids = None;
         }
-        self.cgroups = self.cgroups.without(
+        self.cgroups = self.cgroups.clone().without(
             layer == Layer::CgroupKill,
             layer == Layer::CgroupMemory,
             layer == Layer::CgroupPids,
         );
         self.without.insert(layer);
-        self
     }
 
     /// Returns how many runs have a uid of their own now; leak tests ask.
     #[doc(hidden)]
     pub fn uids_in_use(&self) -> usize {
         self.uids.as_ref().map_or(0, |uids| uids.in_use())
+    }
+
+    /// Withdraws from a report what was taken away and is not missing already.
+    pub(crate) fn take_from(&self, report: &mut LayerReport) {
+        for layer in &self.without {
+            if !report.is_missing(*layer) {
+                report.missing(*layer, None, "taken away for a test");
+            }
+        }
     }
 
     /// Says whether a layer was taken away by [`without`](Self::without).

@@ -19,6 +19,7 @@ use rustix::net::{
 use crate::embedded::LAUNCHER;
 use crate::encode::Writer;
 use crate::error::SandboxError;
+use crate::maker;
 use crate::message::{self, Message, Stage};
 use crate::plan::{MAX_BYTES, MAX_DESCRIPTORS, Trial};
 
@@ -70,6 +71,7 @@ impl Launcher {
                 source: io::ErrorKind::Unsupported.into(),
             });
         }
+        sweep(state);
         let place = match in_memory() {
             Ok(descriptor) => Place::Memory(descriptor),
             Err(_) => Place::File(in_file(state)?),
@@ -339,11 +341,24 @@ fn in_memory() -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// Removes the programs of hosts that died.
+fn sweep(state: &Path) {
+    let entries = std::fs::read_dir(state).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        if name
+            .to_str()
+            .is_some_and(|name| maker::is_orphan(PREFIX, name))
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Writes the program into the state folder, which no script can write.
 fn in_file(state: &Path) -> Result<PathBuf, SandboxError> {
-    let path = state.join(format!("launcher-{}", std::process::id()));
+    let path = state.join(maker::fresh_name(PREFIX));
     let write = || {
-        let _ = std::fs::remove_file(&path);
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mode = Mode::RUSR | Mode::XUSR;
@@ -366,5 +381,7 @@ impl Drop for Launcher {
 /// How long a launcher has to answer. A launch takes milliseconds; a machine under heavy load may
 /// take seconds.
 pub(crate) const ANSWER: Duration = Duration::from_secs(20);
+/// How the program is named where it is kept in a file.
+const PREFIX: &str = "launcher";
 /// The largest packet of a plan: well below the smallest send buffer in use.
 const PACKET: usize = 32 << 10;

@@ -64,6 +64,7 @@ mod host;
 mod landlock;
 mod launch;
 mod limits;
+mod maker;
 #[path = "../launcher/message.rs"]
 #[doc(hidden)]
 pub mod message;
@@ -80,6 +81,8 @@ mod shape;
 mod spawn;
 mod uid;
 mod watchdog;
+#[cfg(weaken)]
+mod weaken;
 
 pub use self::child::{Canceller, ConfinedChild};
 pub use self::class::{Layer, LayerReport, LayerState};

@@ -14,6 +14,9 @@ use crate::seccomp::{FilterFacts, Internet};
     reason = "each layer is there or not, on its own"
 )]
 pub(crate) struct Shape {
+    /// A mount namespace is made.
+    pub(crate) mount: bool,
+    /// The root in it hides the host's.
     pub(crate) prepared_root: bool,
     pub(crate) pid: bool,
     ipc: bool,
@@ -22,6 +25,8 @@ pub(crate) struct Shape {
     pub(crate) user: bool,
     pub(crate) loopback: bool,
     pub(crate) run_uid: bool,
+    /// A file system refuses to map owners, so runs have the owner's uid.
+    pub(crate) unmapped: bool,
     pub(crate) proc: bool,
     pub(crate) grants_folder: bool,
 }
@@ -31,10 +36,11 @@ impl Shape {
     pub(crate) fn of(host: &Host, net: &Net) -> Self {
         let has = |layer| host.probe.namespace(layer).is_ok();
         let user = !host.probe.privileged() && has(Layer::UserNamespace);
-        let prepared_root = has(Layer::PreparedRoot);
+        let mount = has(Layer::PreparedRoot);
         let pid = has(Layer::PidNamespace);
         Self {
-            prepared_root,
+            mount,
+            prepared_root: mount && !host.is_without(Layer::PreparedRoot),
             pid,
             ipc: has(Layer::IpcNamespace),
             uts: has(Layer::UtsNamespace),
@@ -42,15 +48,25 @@ impl Shape {
             user,
             loopback: *net == Net::Loopback && has(Layer::NetworkNamespace),
             run_uid: host.uids.is_some(),
-            proc: prepared_root && pid && host.probe.proc().is_ok(),
+            unmapped: false,
+            proc: mount && pid && host.probe.proc().is_ok(),
             grants_folder: false,
+        }
+    }
+
+    /// The same where a file system refuses to map owners.
+    pub(crate) fn without_maps(self) -> Self {
+        Self {
+            run_uid: false,
+            unmapped: true,
+            ..self
         }
     }
 
     /// The namespaces as `CLONE_NEW*` bits.
     pub(crate) fn namespaces(self) -> u64 {
         [
-            (self.prepared_root, 0x0002_0000),
+            (self.mount, 0x0002_0000),
             (self.cgroup, 0x0200_0000),
             (self.uts, 0x0400_0000),
             (self.ipc, 0x0800_0000),
@@ -102,7 +118,8 @@ impl Shape {
 
     /// Says whether the host must look at the tree itself.
     pub(crate) fn is_watched(host: &Host) -> bool {
-        !(host.cgroups.counts_memory() && host.cgroups.counts_processes())
+        let counted = host.cgroups.counts_memory() && host.cgroups.counts_processes();
+        !counted && !host.is_without(Layer::Watchdog)
     }
 
     /// Reports every layer.
@@ -149,14 +166,10 @@ impl Shape {
             Layer::Rlimits,
             Layer::Deadline,
         ] {
-            if host.is_without(layer) {
-                report.missing(layer, None, "taken away for a test");
-            } else {
-                report.in_force(layer);
-            }
+            report.in_force(layer);
         }
-        Self::report_groups(host, &mut report);
-        if self.prepared_root {
+        self.report_groups(host, &mut report);
+        if self.mount {
             report.in_force(Layer::SizedScratch);
         } else {
             report.missing(
@@ -168,8 +181,13 @@ impl Shape {
         if self.pid {
             report.unused(Layer::Subreaper, "the process namespace ends with its init");
         } else {
-            report.in_force(Layer::Subreaper);
+            report.missing(
+                Layer::Subreaper,
+                None,
+                "no run is made without its namespace",
+            );
         }
+        host.take_from(&mut report);
         report
     }
 
@@ -179,22 +197,38 @@ impl Shape {
             report.unused(Layer::UserNamespace, "a privileged host needs none");
             return;
         }
-        report.missing(
-            Layer::RunUid,
-            None,
-            "only a privileged host can take another uid",
-        );
+        let why = if self.unmapped {
+            "a granted place's file system refuses id-mapped mounts, so its owner's uid is used"
+        } else {
+            "only a privileged host can take another uid"
+        };
+        report.missing(Layer::RunUid, None, why);
         if self.user {
             report.in_force(Layer::UserNamespace);
+        } else if host.probe.privileged() {
+            report.unused(Layer::UserNamespace, "a privileged host needs none");
         } else {
             let errno = host.probe.namespace(Layer::UserNamespace).err();
             report.missing(Layer::UserNamespace, errno, "the namespace cannot be made");
         }
     }
 
-    fn report_groups(host: &Host, report: &mut LayerReport) {
+    fn report_groups(self, host: &Host, report: &mut LayerReport) {
+        if host.cgroups.kills() {
+            report.in_force(Layer::CgroupKill);
+        } else if self.pid {
+            report.unused(
+                Layer::CgroupKill,
+                "the process namespace ends with its init",
+            );
+        } else {
+            report.missing(
+                Layer::CgroupKill,
+                None,
+                "no group of version 2 counts for runs",
+            );
+        }
         for (layer, there) in [
-            (Layer::CgroupKill, host.cgroups.kills()),
             (Layer::CgroupMemory, host.cgroups.counts_memory()),
             (Layer::CgroupPids, host.cgroups.counts_processes()),
         ] {

@@ -13,6 +13,7 @@ use rustix::process::{getegid, geteuid};
 
 use crate::cgroup::Leaf;
 use crate::child::{ConfinedChild, Started};
+use crate::class::Layer;
 use crate::command::{ConfinedCommand, Stdin};
 use crate::compile::Compiled;
 use crate::drain::Drain;
@@ -44,7 +45,7 @@ pub fn spawn(compiled: &Compiled, command: ConfinedCommand) -> Result<ConfinedCh
             stage: Stage::IdMappedMount,
             ..
         }) if !compiled.is_unmapped() => {
-            compiled.set_unmapped();
+            compiled.set_unmapped()?;
             attempt(compiled, &command)
         }
         result => result,
@@ -53,7 +54,7 @@ pub fn spawn(compiled: &Compiled, command: ConfinedCommand) -> Result<ConfinedCh
 
 fn attempt(compiled: &Compiled, command: &ConfinedCommand) -> Result<ConfinedChild, SandboxError> {
     let identity = Identity::choose(compiled)?;
-    let leaf = compiled.host.cgroups.leaf(&command.run, &compiled.limits)?;
+    let leaf = compiled.host.cgroups.leaf(&compiled.limits)?;
     let maps = identity.maps(compiled)?;
     let (stdin, feed) = match &command.stdin {
         Stdin::Null => (null()?, None),
@@ -81,6 +82,7 @@ fn attempt(compiled: &Compiled, command: &ConfinedCommand) -> Result<ConfinedChi
     let (init, out) = started(compiled, &launched)?;
     let drain = Drain::new(stdout, stderr, compiled.limits.output())?;
     ConfinedChild::new(Started {
+        id: command.run.clone(),
         launched,
         init,
         out,
@@ -93,6 +95,8 @@ fn attempt(compiled: &Compiled, command: &ConfinedCommand) -> Result<ConfinedChi
         limits: compiled.limits.clone(),
         layers: compiled.layers().clone(),
         namespaced: compiled.shape.pid,
+        #[cfg(weaken)]
+        untimed: compiled.host.is_without(Layer::Deadline),
         watched: Shape::is_watched(&compiled.host),
     })
 }
@@ -188,7 +192,7 @@ fn plan(
     writer.word(user.1);
     writer.word(first_map + number(maps.len()));
     writer.word(cgroups);
-    writer.limits(&compiled.resources);
+    writer.limits(compiled.resources());
     compiled
         .root
         .write(&mut writer, first_source, user, |owner| {
@@ -199,21 +203,30 @@ fn plan(
     write_rules(compiled, &mut writer);
     writer.blob(&compiled.filter);
     writer.text(command.cwd.as_bytes());
-    writer.text(
-        command
-            .arguments
-            .first()
-            .map_or(&b""[..], |program| program.as_bytes()),
-    );
+    writer.text(compiled.program.as_str().as_bytes());
     writer.list(&command.arguments, |writer, text| {
         writer.text(text.as_bytes());
     });
-    writer.list(&command.environment, |writer, text| {
+    writer.list(&environment(compiled, command), |writer, text| {
         writer.text(text.as_bytes());
     });
     #[cfg(weaken)]
     writer.word(compiled.host.skipped());
     writer.finish()
+}
+
+/// The variables of a run: those of its command, and no other.
+#[cfg(not(weaken))]
+fn environment<'a>(_: &Compiled, command: &'a ConfinedCommand) -> Vec<&'a str> {
+    command.environment.iter().map(String::as_str).collect()
+}
+
+#[cfg(weaken)]
+fn environment<'a>(compiled: &Compiled, command: &'a ConfinedCommand) -> Vec<&'a str> {
+    let foreign = compiled.host.is_without(Layer::Environment);
+    let own = command.environment.iter().map(String::as_str);
+    own.chain(foreign.then_some(crate::weaken::FOREIGN_VARIABLE))
+        .collect()
 }
 
 /// Writes what Landlock handles and the rules of both layers, the session's first.
@@ -228,7 +241,9 @@ fn write_rules(compiled: &Compiled, writer: &mut Writer) {
     };
     writer.long(handled.fs);
     // A network namespace holds nothing but the run's own, so there the rules have nothing to add.
-    writer.long(if compiled.shape.loopback {
+    // A weakened run without one has no rules either, which would still refuse plain TCP.
+    let bare = cfg!(weaken) && compiled.host.is_without(Layer::NetworkNamespace);
+    writer.long(if compiled.shape.loopback || bare {
         0
     } else {
         handled.net

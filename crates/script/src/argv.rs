@@ -229,7 +229,7 @@ mod tests {
             let params = [param("a", ParamKind::String, true, None)];
             match argv(&params, json!({ "a": text })) {
                 Ok(items) => {
-                    prop_assert_eq!(&items, &[text.clone()]);
+                    prop_assert_eq!(items.as_slice(), std::slice::from_ref(&text));
                     prop_assert!(!text.starts_with('-') && !text.contains('\0'));
                 }
                 Err(_) => prop_assert!(text.starts_with('-') || text.contains('\0')),

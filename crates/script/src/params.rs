@@ -88,7 +88,7 @@ fn absolute(cwd: &Path, text: &str) -> Result<HostPath, String> {
             }
             Component::CurDir => {}
             Component::Normal(_) | Component::Prefix(_) | Component::RootDir => {
-                path.push(component)
+                path.push(component);
             }
         }
     }

@@ -181,7 +181,7 @@ impl Run {
             report.files = files;
             report.warnings.extend(warnings);
         }
-        let result = self.judge(&completion.end, &transcript, &report);
+        let result = self.judge(completion.end, &transcript, &report);
         Outcome::new(result, report)
     }
 
@@ -225,13 +225,13 @@ impl Run {
     /// Turns how the run ended into a response or the error with its code.
     fn judge(
         &self,
-        end: &End,
+        end: End,
         transcript: &Transcript,
         report: &CallReport,
     ) -> Result<Response, SkillError> {
         let (code, message, hint) = match end {
-            End::Exited(exit) if *exit == 0 || !self.fails_on_nonzero => {
-                return Ok(self.response(*exit, transcript, report));
+            End::Exited(exit) if exit == 0 || !self.fails_on_nonzero => {
+                return Ok(self.response(exit, transcript, report));
             }
             End::Exited(exit) => (
                 Code::ScriptFailed,
@@ -251,7 +251,7 @@ impl Run {
             End::Cancelled => return Err(self.detail(CancelToken::error(), transcript, report)),
             End::Limit(axis) => (
                 Code::ScriptLimit,
-                format!("`{}` hit its limit of {axis}: {}", self.tool, axis.show(self.plan.policy.limits().amount(*axis))),
+                format!("`{}` hit its limit of {axis}: {}", self.tool, axis.show(self.plan.policy.limits().amount(axis))),
                 format!("raise `limits.{axis}` in the policy file, or have the script use less"),
             ),
         };

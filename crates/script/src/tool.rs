@@ -9,7 +9,8 @@ use bailiwick_core::{
     Schema, ScriptDeclaration, SkillError, SkillPath, Tier, Tool, ToolName, ToolSpec, Violation,
 };
 use bailiwick_policy::{Access, EffectivePolicy};
-use bailiwick_sandbox::{Compiled, ConfinedCommand, End};
+use bailiwick_sandbox::message::Stage;
+use bailiwick_sandbox::{Compiled, ConfinedCommand, End, SandboxError};
 use serde_json::{Value, json};
 
 use crate::argv;
@@ -37,12 +38,14 @@ pub(crate) type CompiledCache = Arc<Mutex<Option<Arc<Compiled>>>>;
 /// How the tool finds its script.
 enum Entry {
     /// A script that the skill declares.
-    Declared {
-        declaration: ScriptDeclaration,
-        interpreter: Interpreter,
-    },
+    Declared(Box<Declared>),
     /// Any file under `scripts/` that is not published otherwise, chosen by the call.
     Undeclared { published: Vec<SkillPath> },
+}
+
+struct Declared {
+    declaration: ScriptDeclaration,
+    interpreter: Interpreter,
 }
 
 impl ScriptTool {
@@ -63,10 +66,10 @@ impl ScriptTool {
         let name = ToolName::for_script(&provenance.skill, &declaration.name)?;
         let schema = Schema::from_params(&declaration.params)?;
         let description = declaration.description.clone();
-        let entry = Entry::Declared {
+        let entry = Entry::Declared(Box::new(Declared {
             declaration,
             interpreter,
-        };
+        }));
         Self::new(
             tier,
             revision,
@@ -132,8 +135,8 @@ impl ScriptTool {
         grants: ScriptGrants,
     ) -> Result<Self, SkillError> {
         match &entry {
-            Entry::Declared { interpreter, .. } => {
-                tier.derive(&interpreter.allow(grants.standing.clone()))?
+            Entry::Declared(script) => {
+                tier.derive(&script.interpreter.allow(grants.standing.clone()))?
             }
             Entry::Undeclared { .. } => tier.derive(&grants.standing)?,
         };
@@ -156,7 +159,7 @@ impl ScriptTool {
     /// Returns the script's name inside its skill, where it is declared.
     pub fn short_name(&self) -> Option<&str> {
         match &self.entry {
-            Entry::Declared { declaration, .. } => Some(&declaration.name),
+            Entry::Declared(script) => Some(&script.declaration.name),
             Entry::Undeclared { .. } => None,
         }
     }
@@ -168,9 +171,9 @@ impl ScriptTool {
     /// `E_SKILL_SCRIPT_POLICY_WIDENED` with the witness.
     pub fn standing_policy(&self) -> Result<EffectivePolicy, SkillError> {
         match &self.entry {
-            Entry::Declared { interpreter, .. } => self
+            Entry::Declared(script) => self
                 .tier
-                .derive(&interpreter.allow(self.grants.standing.clone())),
+                .derive(&script.interpreter.allow(self.grants.standing.clone())),
             Entry::Undeclared { .. } => self.tier.derive(&self.grants.standing),
         }
     }
@@ -184,9 +187,10 @@ impl ScriptTool {
     ///
     /// `E_INVALID_SKILLS_CONFIG` naming what the interpreter said, and the sandbox's codes.
     pub fn prove_interpreter(&self) -> Result<(), SkillError> {
-        let Entry::Declared { interpreter, .. } = &self.entry else {
+        let Entry::Declared(script) = &self.entry else {
             return Ok(());
         };
+        let interpreter = &script.interpreter;
         let compiled = self
             .tier
             .compile(&self.standing_policy()?, interpreter, &self.revision)?;
@@ -195,35 +199,42 @@ impl ScriptTool {
             .iter()
             .cloned()
             .chain(["/dev/null".to_owned()]);
-        let completion =
-            bailiwick_sandbox::spawn(&compiled, ConfinedCommand::new(run_id(), argv)?)?.wait();
+        let cannot = |what: String| {
+            let key = interpreter.key();
+            SkillError::new(
+                Code::InvalidSkillsConfig,
+                format!("the interpreter `{key}` cannot run an empty script: {what}"),
+            )
+            .with_hint(format!(
+                "add what it misses to `read` or `exec` of `[interpreters.{key}]`"
+            ))
+            .with_detail("interpreter", key)
+            .with_detail("origin", interpreter.origin().to_string())
+        };
+        let child = match bailiwick_sandbox::spawn(&compiled, ConfinedCommand::new(run_id(), argv)?)
+        {
+            Ok(child) => child,
+            Err(
+                error @ SandboxError::Launch {
+                    stage: Stage::Execute,
+                    ..
+                },
+            ) => {
+                return Err(cannot(error.to_string()).with_source(error));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let completion = child.wait();
         if completion.end == End::Exited(0) {
             return Ok(());
         }
-        let said: Vec<u8> = completion
-            .output
-            .chunks()
-            .iter()
-            .flat_map(|chunk| chunk.bytes.iter().copied())
-            .collect();
-        let (key, said) = (interpreter.key(), printable(&said));
-        let said = if said.trim().is_empty() {
-            "it said nothing".to_owned()
-        } else {
-            said
-        };
-        Err(SkillError::new(
-            Code::InvalidSkillsConfig,
-            format!(
-                "the interpreter `{key}` cannot run an empty script ({:?}): {said}",
-                completion.end
-            ),
-        )
-        .with_hint(format!(
-            "add what it misses to `read` or `exec` of `[interpreters.{key}]`"
-        ))
-        .with_detail("interpreter", key)
-        .with_detail("origin", interpreter.origin().to_string()))
+        let said = completion.output.chunks().iter();
+        let said: Vec<u8> = said.flat_map(|chunk| chunk.bytes.iter().copied()).collect();
+        Err(cannot(format!(
+            "{:?}, {}",
+            completion.end,
+            printable(&said)
+        )))
     }
 
     /// Does everything up to the gate and returns the plan, which `explain` shows.
@@ -244,12 +255,12 @@ impl ScriptTool {
         );
         let inside = format!("{}/{script}", INSIDE.skill);
         let (argv, stdin) = match &self.entry {
-            Entry::Declared { declaration, .. } => {
+            Entry::Declared(script) => {
                 let resolve = |param: &_, text: &str| paths.open(param, text);
                 let argv = argv::render(
                     interpreter.argv(),
                     &inside,
-                    &declaration.params,
+                    &script.declaration.params,
                     arguments,
                     resolve,
                 )?;
@@ -282,18 +293,17 @@ impl ScriptTool {
             script,
             interpreter,
             policy,
+            deadline,
             named,
             stdin,
-            deadline,
         })
     }
 
     fn choose(&self, arguments: &Arguments) -> Result<(Interpreter, SkillPath), SkillError> {
         match &self.entry {
-            Entry::Declared {
-                declaration,
-                interpreter,
-            } => Ok((interpreter.clone(), declaration.path.clone())),
+            Entry::Declared(script) => {
+                Ok((script.interpreter.clone(), script.declaration.path.clone()))
+            }
             Entry::Undeclared { published } => {
                 let text = arguments
                     .value("script")

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bailiwick_core::{Code, Digest, ModeClass, SkillError, SkillName, SkillPath};
 use cap_std::ambient_authority;
 use cap_std::fs::{
-    Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _, Permissions, PermissionsExt as _,
+    Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _, Permissions,
+    PermissionsExt as _,
 };
 
 use bailiwick_sandbox::SCRATCH_LINKS;
@@ -84,7 +85,9 @@ pub struct DirWorkspace {
     own: String,
     dir: Dir,
     next: AtomicU64,
-    _lock: File,
+    /// Held as long as this process lives; whoever can take it may sweep.
+    #[cfg_attr(not(test), expect(dead_code, reason = "held, not read"))]
+    lock: File,
 }
 
 impl DirWorkspace {
@@ -121,7 +124,7 @@ impl DirWorkspace {
             own,
             dir,
             next: AtomicU64::new(0),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -130,7 +133,11 @@ impl DirWorkspace {
         let root = self.dir.open_dir(name)?;
         for file in files {
             let path = Path::new(file.path.as_str());
-            let above: Vec<_> = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()).collect();
+            let above: Vec<_> = path
+                .ancestors()
+                .skip(1)
+                .filter(|folder| !folder.as_os_str().is_empty())
+                .collect();
             for folder in above.into_iter().rev() {
                 open_to_all(&root, folder)?;
             }
@@ -423,11 +430,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let alive = DirWorkspace::open(folder.path()).unwrap();
         let root = alive.materialize(&skill(), &[file("a", b"")]).unwrap();
-        let dead = DirWorkspace::open(folder.path()).unwrap();
+        // A process that is killed drops its lock and nothing else.
+        let dead = std::mem::ManuallyDrop::new(DirWorkspace::open(folder.path()).unwrap());
         let left = dead.materialize(&skill(), &[file("a", b"")]).unwrap();
-        let DirWorkspace { _lock, .. } = &dead;
-        _lock.unlock().unwrap();
-        std::mem::forget(dead);
+        dead.lock.unlock().unwrap();
         let _next = DirWorkspace::open(folder.path()).unwrap();
         assert!(root.exists() && !left.exists());
     }

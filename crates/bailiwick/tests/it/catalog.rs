@@ -28,7 +28,7 @@ impl Broken {
 }
 
 impl SkillSource for Broken {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "broken"
     }
 
@@ -83,7 +83,7 @@ async fn a_source_that_fails_or_hangs_is_reported_and_the_others_still_work() {
             .unwrap();
         let mut failures = Vec::new();
         manager.source_failures(|failure| {
-            failures.push((failure.source.clone(), failure.error.code()))
+            failures.push((failure.source.clone(), failure.error.code()));
         });
         assert_eq!(failures, [("broken".to_owned(), Code::SourceFailed)]);
         manager.load("a").await.unwrap();

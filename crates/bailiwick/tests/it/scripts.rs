@@ -60,7 +60,7 @@ async fn an_honest_script_answers_with_both_streams_and_an_artifact() {
             .text()
             .starts_with("run_demo_run: exit 0, 8 bytes, complete, artifact ")
     );
-    assert!(outcome.report.confirmed && outcome.report.sandbox.is_object());
+    assert!(outcome.report.confirmed && !outcome.report.sandbox.is_null());
     manager.shutdown().await;
 }
 
@@ -76,7 +76,11 @@ async fn a_script_that_exits_three_fails_with_its_exit_streams_and_artifact() {
     assert!(output.contains("partial") && output.contains("why"));
     assert_eq!(
         error.details()["artifact"].as_str(),
-        outcome.report.artifact.as_ref().map(|id| id.as_str())
+        outcome
+            .report
+            .artifact
+            .as_ref()
+            .map(bailiwick::ArtifactId::as_str)
     );
 }
 

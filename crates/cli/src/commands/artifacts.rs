@@ -88,10 +88,11 @@ fn read(
 fn show_lines(program: &Program, lines: &[Line]) -> Result<(), Error> {
     program.output.answer(
         || {
-            lines
-                .iter()
-                .map(|line| format!("{}:{}\n", line.number, line.text))
-                .collect()
+            joined(
+                lines
+                    .iter()
+                    .map(|line| format!("{}:{}", line.number, line.text)),
+            )
         },
         || json!({ "lines": lines }),
     )
@@ -106,9 +107,13 @@ fn remove(program: &Program, store: &impl ArtifactStore, ids: &[String]) -> Resu
         store.remove(id)?;
     }
     program.output.answer(
-        || ids.iter().map(|id| format!("removed {id}\n")).collect(),
+        || joined(ids.iter().map(|id| format!("removed {id}"))),
         || json!({ "removed": ids }),
     )
+}
+
+fn joined(lines: impl Iterator<Item = String>) -> String {
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn parse(id: &str) -> Result<ArtifactId, Error> {

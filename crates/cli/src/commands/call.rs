@@ -17,11 +17,11 @@ use crate::error::{cannot, not_json, usage};
 use crate::folder;
 use crate::gate::TerminalGate;
 use crate::policy::Chosen;
-use crate::program::{DONE, Program};
+use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
 
 pub(crate) fn run(program: &Program, arguments: &Call) -> Result<u8, Error> {
-    let (result, report) = match program.block_on(attempt(program, arguments)) {
+    let (result, report) = match block_on(attempt(program, arguments)) {
         Ok(outcome) => (outcome.result, Some(outcome.report)),
         Err(error) => (Err(error), None),
     };

@@ -9,7 +9,7 @@ use crate::cli::{Check, CheckProfile};
 use crate::gate::TerminalGate;
 use crate::output::colors;
 use crate::policy::Chosen;
-use crate::program::{DONE, Program};
+use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
 
 pub(crate) fn run(program: &Program, arguments: &Check) -> Result<u8, Error> {
@@ -54,16 +54,12 @@ struct Checked {
 
 impl Checked {
     fn to_text(&self) -> String {
-        let mut text = self.report.render(false);
-        if colors() {
-            text = self.report.render(true);
-        }
-        for refusal in &self.refusals {
-            text.push_str(&format!("load would refuse it: {refusal}\n"));
-            if let Some(hint) = refusal.hint() {
-                text.push_str(&format!("  hint: {hint}\n"));
-            }
-        }
+        let mut text = self.report.render(colors());
+        let refusals = self.refusals.iter().map(|refusal| {
+            let hint = refusal.hint().unwrap_or("run `bailiwick doctor`");
+            format!("load would refuse it: {refusal}\n  hint: {hint}\n")
+        });
+        text.extend(refusals);
         text
     }
 }
@@ -92,7 +88,7 @@ fn refusals(program: &Program, report: &CheckReport) -> Result<Vec<Error>, Error
     };
     let skill = skills.lookup(name.as_str())?;
     let (package, _) = skills.source().package(skill, &CancelToken::new())?;
-    program.block_on(async {
+    block_on(async {
         let gate = TerminalGate::new(false, CancelToken::new());
         let interpreters = session::interpreters(&chosen).await?;
         let mut refusals = Vec::new();

@@ -12,9 +12,10 @@ use bailiwick::{Code, Error};
 use nix::errno::Errno;
 use serde_json::{Value, json};
 
+use crate::config::Config;
 use crate::folder;
 use crate::policy::Chosen;
-use crate::program::{DONE, Program};
+use crate::program::{DONE, Program, block_on};
 use crate::session;
 use crate::table::table;
 
@@ -25,7 +26,7 @@ pub(crate) fn run(program: &Program) -> Result<u8, Error> {
         .progress("attacking this machine, first without and then with confinement");
     let host = probe(program, &chosen)?;
     let tested = selftest::run(&host)?;
-    let interpreters = program.block_on(session::interpreters(&chosen))?;
+    let interpreters = block_on(session::interpreters(&chosen))?;
     let error = verdict(&tested, &chosen);
     program.output.answer(
         || to_text(&tested, &interpreters),
@@ -46,7 +47,7 @@ pub(crate) fn probe(program: &Program, chosen: &Chosen) -> Result<Host, Error> {
         None => program.config.cache_folder()?,
     };
     folder::private(&state)?;
-    let mut config = HostConfig::new(state.join("sandbox"));
+    let mut config = HostConfig::new(Config::sandbox_state(&state));
     if let Some(parent) = file.cgroup() {
         config = config.with_cgroup_parent(parent.as_path());
     }

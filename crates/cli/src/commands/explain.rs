@@ -12,7 +12,7 @@ use crate::cli::{Explain, PathAccess};
 use crate::error::{not_json, usage};
 use crate::gate::TerminalGate;
 use crate::policy::{Chosen, host_path};
-use crate::program::{DONE, Program};
+use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
 
 pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
@@ -28,7 +28,7 @@ pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
         ));
     };
     let chosen = Chosen::new(&program.config, &program.global, &arguments.grants.flags)?;
-    let explanation = program.block_on(async {
+    let explanation = block_on(async {
         let skills = Skills::find(program)?;
         let gate = TerminalGate::new(false, CancelToken::new());
         let loaded = session::load(program, &skills, skill, &chosen, gate).await?;

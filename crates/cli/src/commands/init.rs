@@ -19,17 +19,17 @@ pub(crate) fn run(program: &Program, arguments: &Init) -> Result<u8, Error> {
     let place = Place::of(program);
     let folder = place.parent.join(name.as_str());
     let files = package::scaffold(&name);
-    write(&place.parent, &name, &files).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => usage(
-            format!("`{}` exists already", folder.display()),
-            "choose another name, or remove the folder",
-        ),
-        _ => cannot(
+    write(&place.parent, &name, &files).map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            let message = format!("`{}` exists already", folder.display());
+            return usage(message, "choose another name, or remove the folder");
+        }
+        cannot(
             "write a skill to",
             &folder,
             "check that you may write there",
             error,
-        ),
+        )
     })?;
     let call = format!(
         "bailiwick {}call {name}.greet '{{\"name\": \"Ada\"}}'",

@@ -1,6 +1,6 @@
 //! `inspect`: one page for a reviewer. Nothing of the skill is loaded or run.
 
-use bailiwick::core::{Digest, DiscoveredSkill, ScriptDeclaration, ToolName};
+use bailiwick::core::{Digest, DiscoveredSkill, ScriptDeclaration, ToolName, one_line};
 use bailiwick::package::{Contents, Diagnostic, Package};
 use bailiwick::sandbox_policy::{Grants, HostPath, Net, Origin, SkillGrants};
 use bailiwick::{CancelToken, Error};
@@ -87,53 +87,30 @@ impl<'a> Page<'a> {
 
     fn asks(&self) -> Vec<String> {
         let requests = &self.package.sidecar().requests;
-        let lists = requests
-            .lists
-            .iter()
-            .map(|(grant, wished)| format!("{grant}: {}", wished.join(", ")));
+        let lists = requests.lists.iter();
+        let lists = lists.map(|(grant, wished)| said(grant, wished.join(", ")));
+        let undeclared = requests.undeclared_scripts;
         lists
-            .chain(
-                requests
-                    .undeclared_scripts
-                    .then(|| "undeclared_scripts".to_owned()),
-            )
+            .chain(undeclared.then(|| "undeclared_scripts".to_owned()))
             .collect()
     }
 
     /// What the skill says of itself that nothing enforces.
     fn claims(&self) -> Vec<String> {
         let manifest = self.package.manifest();
+        let allowed = manifest.allowed_tools.join(" ");
         let mut claims = Vec::new();
-        if !manifest.allowed_tools.is_empty() {
-            claims.push(format!(
-                "allowed-tools: {}",
-                manifest.allowed_tools.join(" ")
-            ));
-        }
+        claims.extend((!allowed.is_empty()).then(|| said("allowed-tools", allowed)));
         claims.extend(
             manifest
                 .compatibility
-                .as_ref()
-                .map(|text| format!("compatibility: {text}")),
-        );
-        claims.extend(
-            manifest
-                .license
-                .as_ref()
-                .map(|text| format!("license: {text}")),
-        );
-        claims.extend(
-            manifest
-                .metadata
                 .iter()
-                .map(|(key, value)| format!("metadata.{key}: {value}")),
+                .map(|text| said("compatibility", text)),
         );
-        claims.extend(
-            manifest
-                .unknown
-                .iter()
-                .map(|(key, value)| format!("{key}: {value}")),
-        );
+        claims.extend(manifest.license.iter().map(|text| said("license", text)));
+        let metadata = manifest.metadata.iter();
+        claims.extend(metadata.map(|(key, value)| said(&format!("metadata.{key}"), value)));
+        claims.extend(manifest.unknown.iter().map(|(key, value)| said(key, value)));
         claims
     }
 
@@ -147,12 +124,12 @@ impl<'a> Page<'a> {
 
     fn to_text(&self) -> String {
         let skill = self.skill;
-        let version = skill.version.as_deref().unwrap_or("no version");
+        let version = one_line(skill.version.as_deref().unwrap_or("no version"), MOST);
         let head = format!(
             "{} {version} ({})\n{}\nat      {}\ndigest  {}\npolicy  {}\nrule    {}",
             skill.name,
             skill.scope,
-            skill.description,
+            one_line(&skill.description, MOST),
             skill.location,
             self.contents.digest,
             self.policy,
@@ -280,6 +257,14 @@ fn lines(grants: &Grants) -> Vec<String> {
         .map(|origin| format!("undeclared scripts ({origin})"));
     paths.chain(env).chain(net).chain(undeclared).collect()
 }
+
+/// Shows what a skill says on one line, so that it cannot look like a line of this page's.
+fn said(key: &str, value: impl std::fmt::Display) -> String {
+    one_line(&format!("{key}: {value}"), MOST)
+}
+
+/// The most characters that are shown of one thing that a skill says of itself.
+const MOST: usize = 1024;
 
 fn section(title: &str, lines: &[String]) -> String {
     let body = if lines.is_empty() {

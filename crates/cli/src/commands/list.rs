@@ -1,6 +1,6 @@
 //! `list`: what was found, what wins, and what does not load.
 
-use bailiwick::core::{DiscoveredSkill, ToolName};
+use bailiwick::core::ToolName;
 use bailiwick::package::{Package, SkillCopy};
 use bailiwick::{CancelToken, Error};
 use serde_json::{Value, json};
@@ -91,7 +91,8 @@ impl Row {
                     .hint()
                     .unwrap_or("run `bailiwick check` on it")
                     .to_owned();
-                row.refusal.get_or_insert((error.message().to_owned(), fix));
+                row.refusal
+                    .get_or_insert_with(|| (error.message().to_owned(), fix));
             }
         }
         row
@@ -114,7 +115,7 @@ impl Row {
             match package.digest(&CancelToken::new()) {
                 Ok(digest) => self.digest = Some(digest.to_string()),
                 Err(error) => {
-                    self.refusal = Some((error.to_string(), "look at its files".to_owned()))
+                    self.refusal = Some((error.to_string(), "look at its files".to_owned()));
                 }
             }
         }
@@ -143,14 +144,12 @@ impl Row {
 }
 
 fn opened(skills: &Skills, copy: &SkillCopy) -> Result<Package, Error> {
-    let skill: &DiscoveredSkill = match &copy.skill {
-        Some(skill) => skill,
-        None => {
-            let name = format!("{}@{}", copy.name, copy.scope);
-            skills.lookup(&name)?
-        }
+    let skill = match &copy.skill {
+        Some(skill) => Ok(skill),
+        // The lookup says what is wrong with a copy that is broken.
+        None => skills.lookup(&format!("{}@{}", copy.name, copy.scope)),
     };
-    let (package, _) = skills.source().package(skill, &CancelToken::new())?;
+    let (package, _) = skills.source().package(skill?, &CancelToken::new())?;
     Ok(package)
 }
 

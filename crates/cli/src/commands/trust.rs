@@ -73,7 +73,7 @@ fn place_of(path: &Path) -> Result<PathBuf, Error> {
     let folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+        .unwrap_or_else(|| Path::new("."));
     let found = file.canonicalize().or_else(|_| {
         Ok(folder
             .canonicalize()?

@@ -1,6 +1,10 @@
 //! The gate: who is asked, and what happens when nobody can be.
 
-use crate::run::World;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+
+use crate::run::{Ran, World};
 
 const READS_DOCS: &str = "cat ";
 
@@ -63,4 +67,66 @@ fn a_rule_that_never_asks_lets_the_grant_be_used_and_one_that_always_does_stops_
         .run(&["--policy", "p.toml", "--json", "call", "reader.run"])
         .ended(5);
     assert_eq!(ran.code(), "E_SKILL_SCRIPT_GATE_UNAVAILABLE");
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_the_call_and_decides() {
+    let world = with_docs();
+    let call = ["call", "reader.run", "--grant", "read=./docs", "--json"];
+    let yes = at_a_terminal(&world, &call, b"y\r");
+    assert_eq!(yes.ran.json()["structured"]["stdout"], "the document\n");
+    for shown in [
+        "run_reader_run of reader 1.0.0",
+        "argv",
+        "reaches",
+        "docs",
+        "cli:read=./docs",
+    ] {
+        assert!(yes.screen.contains(shown), "{shown}: {}", yes.screen);
+    }
+    let no = at_a_terminal(&world, &call, b"n\r");
+    assert_eq!(no.ran.ended(3).code(), "E_SKILL_SCRIPT_DENIED");
+    // Nothing typed is no.
+    let silent = at_a_terminal(&world, &call, b"\r");
+    assert_eq!(silent.ran.ended(3).code(), "E_SKILL_SCRIPT_DENIED");
+    let interrupted = at_a_terminal(&world, &call, b"\x03");
+    assert_eq!(interrupted.ran.ended(7).code(), "E_SKILL_CANCELLED");
+}
+
+/// What came of a run whose input and messages were a terminal's.
+struct AtTerminal {
+    ran: Ran,
+    screen: String,
+}
+
+/// Runs the program at a terminal and types once the question is there.
+fn at_a_terminal(world: &World, arguments: &[&str], keys: &[u8]) -> AtTerminal {
+    let pty = nix::pty::openpty(None, None).unwrap();
+    let mut command = world.command(arguments);
+    let (stdin, stderr) = (pty.slave.try_clone().unwrap(), pty.slave);
+    command
+        .env("TERM", "xterm")
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(stderr);
+    let child = command.spawn().unwrap();
+    // The program alone holds the terminal now, so that its end ends the reading.
+    drop(command);
+    let mut screen = Vec::new();
+    let mut terminal = File::from(pty.master);
+    let mut typed = false;
+    let mut some = [0; 1024];
+    // A terminal whose last user has gone reports an error.
+    while let Ok(read @ 1..) = terminal.read(&mut some) {
+        screen.extend_from_slice(&some[..read]);
+        if !typed && String::from_utf8_lossy(&screen).contains("Let it run?") {
+            terminal.write_all(keys).unwrap();
+            typed = true;
+        }
+    }
+    let screen = String::from_utf8_lossy(&screen).into_owned();
+    AtTerminal {
+        ran: Ran::of(&child.wait_with_output().unwrap()),
+        screen,
+    }
 }

@@ -124,7 +124,7 @@ fn an_interrupt_cancels_the_call_and_ends_every_process_of_it() {
     let mark = world.mark();
     world.skill("sleepy", &format!("sh -c 'sleep 600; :' {mark}\n"));
     let mut child = world.start(&["call", "sleepy.run", "--json"]);
-    let patience = Instant::now() + Duration::from_secs(60);
+    let patience = Instant::now() + Duration::from_mins(1);
     while processes_with(&mark).is_empty() && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -53,6 +53,12 @@ fn one_question_gets_one_answer_with_the_rule_or_what_to_add() {
         world.settled(&ran.stdout)
     };
     insta::assert_snapshot!(ask(&["--path", "docs/a.md"]), @"read [world]/project/docs/a.md: allowed, held read+list by p.toml:7");
-    insta::assert_snapshot!(ask(&["--path", "docs/a.md", "--access", "write"]), @"");
-    insta::assert_snapshot!(ask(&["--host", "127.0.0.1:80"]), @"");
+    insta::assert_snapshot!(ask(&["--path", "docs/a.md", "--access", "write"]), @r#"
+    write [world]/project/docs/a.md: denied, no rule grants any of it
+    hint: add `write = ["[world]/project/docs/a.md"]` to [session] and `grant.write = ["[world]/project/docs/a.md"]` to the skill
+    "#);
+    insta::assert_snapshot!(ask(&["--host", "127.0.0.1:80"]), @r#"
+    connect 127.0.0.1:80: denied, no rule grants any of it
+    hint: add `network = ["loopback"]` to [session] and `grant.network = ["loopback"]` to the skill
+    "#);
 }

@@ -182,3 +182,26 @@ fn a_granted_variable_reaches_the_script_and_no_other_does() {
         "t unset\n"
     );
 }
+
+#[test]
+fn every_problem_of_a_policy_file_is_shown_with_its_place() {
+    let world = World::new();
+    world.write(
+        "project/p.toml",
+        "version = 1\n[limit]\n[session]\nraed = []\n",
+    );
+    let ran = world.run(&["list", "--policy", "p.toml"]).ended(2);
+    insta::assert_snapshot!(ran.stderr, @r"
+    p.toml:2:2: unknown key `limit` at the top of the file
+     2 | [limit]
+       |  ^^^^^
+    hint: did you mean `limits`?
+
+    p.toml:4:1: unknown key `raed` in `session`
+     4 | raed = []
+       | ^^^^
+    hint: did you mean `read`?
+    error: E_INVALID_SKILLS_CONFIG: p.toml:2:2: unknown key `limit` at the top of the file (and 1 more)
+    hint: did you mean `limits`?
+    ");
+}

@@ -50,6 +50,11 @@ fn completions_name_every_command() {
         for command in ["demo", "trust", "explain", "artifacts"] {
             assert!(script.contains(command), "{shell}: {command}");
         }
+        let value = world
+            .run(&["completions", shell, "--json"])
+            .succeeded()
+            .json();
+        assert_eq!(value["script"], script);
     }
 }
 

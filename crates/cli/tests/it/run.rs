@@ -1,5 +1,6 @@
 //! A world of its own for each test, and the program run in it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -67,10 +68,13 @@ impl World {
 
     /// Prepares a run of the program in the project, with an environment of its own.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        self.command_of(env!("CARGO_BIN_EXE_bailiwick"), arguments)
+        self.command_of(
+            built("bailiwick", env!("CARGO_BIN_EXE_bailiwick")),
+            arguments,
+        )
     }
 
-    pub(crate) fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+    pub(crate) fn command_of(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -81,6 +85,12 @@ impl World {
             .env("PATH", "/usr/bin:/bin")
             .stdin(Stdio::null());
         command
+    }
+
+    /// Returns the folder that the program is in.
+    pub(crate) fn program_folder(&self) -> PathBuf {
+        let program = self.command(&[]).get_program().to_owned();
+        Path::new(&program).parent().unwrap().to_owned()
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
@@ -182,6 +192,18 @@ impl std::fmt::Display for Ran {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "exit {}\n{}\n{}", self.exit, self.stdout, self.stderr)
     }
+}
+
+/// Returns where a program is now: an archive of tests may have moved it since it was built.
+pub(crate) fn built(name: &str, then: &str) -> PathBuf {
+    let now = std::env::var_os(format!("NEXTEST_BIN_EXE_{name}"));
+    now.map_or_else(|| PathBuf::from(then), PathBuf::from)
+}
+
+/// Returns where the sources of this crate are now.
+pub(crate) fn manifest_folder() -> PathBuf {
+    let now = std::env::var_os("CARGO_MANIFEST_DIR");
+    now.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from)
 }
 
 /// Returns the command lines of the processes that carry a mark.

@@ -1,15 +1,24 @@
 //! The program that is built for tests, with layers left out: what nothing holds must show.
 
+use std::path::PathBuf;
+
 use bailiwick::sandbox::Layer;
 use bailiwick::sandbox_policy::ThreatClass;
 use serde_json::Value;
 
-use crate::run::{Ran, World};
+use crate::run::{Ran, World, built};
+
+fn weakened() -> PathBuf {
+    built(
+        "bailiwick_weakened",
+        env!("CARGO_BIN_EXE_bailiwick-weakened"),
+    )
+}
 
 fn demo(what: &str, claims: &[&str]) -> Ran {
     let world = World::new();
     let arguments = [&["demo", "--json"], claims].concat();
-    let mut command = world.command_of(env!("CARGO_BIN_EXE_bailiwick-weakened"), &arguments);
+    let mut command = world.command_of(weakened(), &arguments);
     Ran::of(&command.env("BAILIWICK_WEAKEN", what).output().unwrap())
 }
 
@@ -67,7 +76,7 @@ fn a_layer_that_is_left_out_is_shown_missing() {
 fn nothing_is_left_out_unless_something_is_named() {
     assert_eq!(demo("layer:no-such", &["tier-1"]).exit, 2);
     let world = World::new();
-    let mut command = world.command_of(env!("CARGO_BIN_EXE_bailiwick-weakened"), &["demo", "read"]);
+    let mut command = world.command_of(weakened(), &["demo", "read"]);
     Ran::of(&command.output().unwrap()).succeeded();
     // The program that is not built for tests does not ask.
     let mut command = world.command(&["demo", "read"]);

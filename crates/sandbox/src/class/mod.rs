@@ -128,6 +128,13 @@ fn judge(class: ThreatClass, report: &LayerReport) -> ClassCover {
     judged
 }
 
+/// Returns every layer that takes part in closing a class.
+#[cfg(weaken)]
+pub(crate) fn closing(class: ThreatClass) -> std::collections::BTreeSet<Layer> {
+    let closers = closers(class).iter();
+    closers.flat_map(closers::Closer::layers).collect()
+}
+
 /// Several needs can be of one layer, such as an ABI and an erratum.
 fn distinct(mut layers: Vec<Layer>) -> Vec<Layer> {
     layers.sort_unstable();

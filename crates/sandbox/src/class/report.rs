@@ -113,6 +113,11 @@ impl LayerReport {
         self.layers.get(&layer) == Some(&LayerState::InForce)
     }
 
+    /// Says whether a layer is not to be had.
+    pub fn is_missing(&self, layer: Layer) -> bool {
+        matches!(self.layers.get(&layer), Some(LayerState::Missing { .. }))
+    }
+
     /// Returns the Landlock in force.
     pub const fn landlock(&self) -> Option<LandlockFacts> {
         self.landlock

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -154,7 +154,31 @@ impl Targets {
 
 impl Drop for Targets {
     fn drop(&mut self) {
+        end_all(&self.program);
         remove(&self.folder);
+    }
+}
+
+/// Ends every process of a program that only we have: what outlived its run, and the victim.
+fn end_all(program: &Path) {
+    let identity = |path: &Path| {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    let (Some(ours), Ok(processes)) = (identity(program), std::fs::read_dir("/proc")) else {
+        return;
+    };
+    for process in processes.flatten() {
+        let pid = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        if let Some(pid) = pid.and_then(Pid::from_raw)
+            && identity(&process.path().join("exe")) == Some(ours)
+        {
+            // One that has ended meanwhile needs no end.
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A test bed: a host, a skill folder and a policy.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -72,16 +73,21 @@ impl Bed {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("its mode");
     }
 
-    /// Compiles the policy.
+    /// Compiles the policy for the shell.
     pub(crate) fn compile(&self) -> Result<Compiled, SandboxError> {
+        self.compile_for("/bin/sh")
+    }
+
+    /// Compiles the policy for a program.
+    pub(crate) fn compile_for(&self, program: &str) -> Result<Compiled, SandboxError> {
         let policy = derive(&self.policy, &self.policy).expect("a policy lies within itself");
         let session = Session::open(policy.session_roots())?;
-        let shell = Program::new("/bin/sh".parse().expect("a path"), Vec::new(), Vec::new());
+        let program = Program::new(program.parse().expect("a path"), Vec::new(), Vec::new());
         Compiled::new(
             &self.host,
             &session,
             &policy,
-            &shell,
+            &program,
             self.skill.path(),
             self.base,
         )
@@ -89,7 +95,8 @@ impl Bed {
 
     /// Starts a program.
     pub(crate) fn start(&self, arguments: &[&str]) -> ConfinedChild {
-        let compiled = self.compile().expect("a compiled policy");
+        let program = arguments.first().expect("a program");
+        let compiled = self.compile_for(program).expect("a compiled policy");
         spawn(&compiled, command(arguments)).expect("a run")
     }
 
@@ -132,7 +139,10 @@ pub(crate) fn host() -> &'static Host {
     &HOST
         .get_or_init(|| {
             let state = tempfile::tempdir().expect("a folder");
-            let host = Host::probe(HostConfig::new(state.path())).expect("a host");
+            // Every process that tests has a state folder, and so no lock, of its own.
+            let uids = 0x7000_0000 + std::process::id() % 63 * 256;
+            let config = HostConfig::new(state.path()).with_uids(uids..uids + 256);
+            let host = Host::probe(config).expect("a host");
             (host, state)
         })
         .0
@@ -175,6 +185,59 @@ pub(crate) fn shown(completion: &Completion) -> String {
         String::from_utf8_lossy(&completion.output.of(Stream::Stderr))
     )
 }
+
+/// The names of the control groups that one process has made.
+pub(crate) fn groups(pid: u32) -> Vec<String> {
+    let memberships = fs::read_to_string("/proc/self/cgroup").expect("memberships");
+    let own: BTreeSet<_> = memberships
+        .lines()
+        .filter_map(|line| line.splitn(3, ':').nth(2))
+        .collect();
+    let tops = ["unified", "pids", "memory", ""];
+    let folders = tops.iter().flat_map(|top| {
+        own.iter()
+            .map(move |group| format!("/sys/fs/cgroup/{top}{group}"))
+    });
+    let names = folders
+        .filter_map(|path| fs::read_dir(path).ok())
+        .flat_map(Iterator::flatten)
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    let mine = format!("-{pid}-");
+    let names: BTreeSet<_> = names
+        .filter(|name| name.starts_with("bailiwick.") && name.contains(&mine))
+        .collect();
+    names.into_iter().collect()
+}
+
+/// Says whether this process runs one test alone.
+pub(crate) fn is_alone() -> bool {
+    std::env::vars().any(|(name, _)| name == ALONE)
+}
+
+/// This very program, to run one test alone: what other tests do meanwhile would be counted too.
+/// The words before it start it, such as `unshare` with its options.
+pub(crate) fn alone(before: &[&str], test: &str) -> std::process::Command {
+    let program = std::env::current_exe().expect("a path");
+    let program = program.to_str().expect("text");
+    let words = [before, &[program, "--exact", test, "--nocapture"]].concat();
+    let (first, rest) = words.split_first().expect("a program");
+    let mut command = std::process::Command::new(first);
+    command.args(rest).env(ALONE, "1");
+    command
+}
+
+/// Runs one test alone, which must succeed.
+pub(crate) fn succeed_alone(before: &[&str], test: &str) {
+    let output = alone(before, test).output().expect("a test run");
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+const ALONE: &str = "BAILIWICK_TEST_ALONE";
 
 /// Says whether a program is on this machine.
 pub(crate) fn has(program: &str) -> bool {

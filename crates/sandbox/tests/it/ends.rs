@@ -40,7 +40,7 @@ fn the_deadline_ends_a_run_and_keeps_what_it_printed() {
 #[test]
 fn a_command_can_shorten_the_deadline_and_never_lengthen_it() {
     let bed = Bed::new().limited(|limits| limits.with_wall(Duration::from_millis(300)));
-    let compiled = bed.compile().expect("a policy");
+    let compiled = bed.compile_for("/bin/sleep").expect("a policy");
     for deadline in [Duration::from_millis(200), Duration::from_mins(1)] {
         let command = command(&["/bin/sleep", "30"]).with_deadline(deadline);
         let completion = spawn(&compiled, command).expect("a run").wait();
@@ -107,10 +107,12 @@ fn dropping_a_run_kills_it() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_a_failed_launch() {
+fn a_program_that_cannot_be_executed_is_a_failed_launch() {
+    const NO_PROGRAM: &str = "/usr/lib/os-release";
     let bed = Bed::new();
-    let compiled = bed.compile().expect("a policy");
-    let error = spawn(&compiled, command(&["/usr/bin/no-such-program"])).expect_err("no run");
+    assert!(bed.compile_for("/usr/bin/no-such-program").is_err());
+    let compiled = bed.compile_for(NO_PROGRAM).expect("a policy");
+    let error = spawn(&compiled, command(&[NO_PROGRAM])).expect_err("no run");
     assert_eq!(error.code(), bailiwick_core::Code::ScriptSandboxUnavailable);
     assert!(error.to_string().contains("stage `execute`"), "{error}");
 }

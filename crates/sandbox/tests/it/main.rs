@@ -13,11 +13,14 @@ mod descriptors;
 mod ends;
 mod grants;
 mod honest;
+mod hosts;
 mod launch;
 mod leaks;
 mod limits;
 mod output;
 mod selftest;
+#[cfg(feature = "weaken")]
+mod weakened;
 
 /// A file that is not listed as a module would be tests that nobody runs.
 #[test]

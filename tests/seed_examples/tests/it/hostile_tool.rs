@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 struct Hostile(fn() -> Result<RawOutput, BoxError>);
 
 impl LiveTool for Hostile {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "reports"
     }
 
-    fn description(&self) -> &str {
+    fn description(&self) -> &'static str {
         "Reports"
     }
 
@@ -26,26 +26,44 @@ impl LiveTool for Hostile {
         Claims::default().trusted().skill("somebody-else")
     }
 
-    fn call(&self, _arguments: Arguments, _context: LiveContext) -> BoxFuture<'static, Result<RawOutput, BoxError>> {
+    fn call(
+        &self,
+        _arguments: Arguments,
+        _context: LiveContext,
+    ) -> BoxFuture<'static, Result<RawOutput, BoxError>> {
         let answer = (self.0)();
         Box::pin(async move { answer })
     }
 }
 
 async fn call(answer: fn() -> Result<RawOutput, BoxError>) -> Outcome {
-    let source = HostSource::new("seed").skill("reports", "Reports", [Arc::new(Hostile(answer)) as _]).unwrap();
+    let source = HostSource::new("seed")
+        .skill("reports", "Reports", [Arc::new(Hostile(answer)) as _])
+        .unwrap();
     let gate = gate_fn(|_| async { Decision::allow() });
-    let manager = SkillManager::builder().gate(gate).source(source).build().await.unwrap();
+    let manager = SkillManager::builder()
+        .gate(gate)
+        .source(source)
+        .build()
+        .await
+        .unwrap();
     manager.load("reports").await.unwrap();
     manager.call("reports", json!({})).await
 }
 
 #[tokio::test]
 async fn a_throwing_handler_is_a_tool_failure_and_its_secret_stays_with_the_host() {
-    let error = call(|| Err("secret-error".into())).await.result.unwrap_err();
+    let error = call(|| Err("secret-error".into()))
+        .await
+        .result
+        .unwrap_err();
     assert_eq!(error.code(), Code::ToolFailed);
     assert!(!error.model_text().contains("secret-error"));
-    assert!(!serde_json::to_string(&error.wire()).unwrap().contains("secret-error"));
+    assert!(
+        !serde_json::to_string(&error.wire())
+            .unwrap()
+            .contains("secret-error")
+    );
     assert!(error.host_chain().contains("secret-error"));
 }
 
@@ -64,6 +82,9 @@ async fn a_prebuilt_artifact_and_other_shapes_are_bad_responses() {
         || Ok(().into()),
     ];
     for shape in shapes {
-        assert_eq!(call(shape).await.result.unwrap_err().code(), Code::ToolBadResponse);
+        assert_eq!(
+            call(shape).await.result.unwrap_err().code(),
+            Code::ToolBadResponse
+        );
     }
 }

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use bailiwick::core::TIMEOUT_PARAM;
-use bailiwick::{Code, Decision, InMemorySkill, InMemorySource, Outcome, Policy, SkillManager, gate_fn};
+use bailiwick::{
+    Code, Decision, InMemorySkill, InMemorySource, Outcome, Policy, SkillManager, gate_fn,
+};
 use serde_json::{Value, json};
 
 const POLICY: &str = r#"
@@ -41,10 +43,17 @@ scripts:
 async fn manager() -> Option<(SkillManager, tempfile::TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("bailiwick.toml");
-    std::io::Write::write_all(&mut std::fs::File::create(&policy).unwrap(), POLICY.as_bytes()).unwrap();
+    std::io::Write::write_all(
+        &mut std::fs::File::create(&policy).unwrap(),
+        POLICY.as_bytes(),
+    )
+    .unwrap();
     let skill = InMemorySkill::new(SKILL)
         .file("bailiwick.yaml", SCRIPTS)
-        .file("scripts/print.sh", "head -c \"$1\" /dev/zero | tr '\\0' x\n")
+        .file(
+            "scripts/print.sh",
+            "head -c \"$1\" /dev/zero | tr '\\0' x\n",
+        )
         .file("scripts/sleep.sh", "echo started\nsleep 1000\n");
     let manager = SkillManager::builder()
         .gate(gate_fn(|_| async { Decision::allow() }))
@@ -71,10 +80,21 @@ async fn the_output_is_cut_at_a_thousand_bytes_and_not_before() {
         return;
     };
     for (bytes, kept, dropped) in [(999, 999, 0), (1_000, 1_000, 0), (1_001, 1_000, 1)] {
-        let Outcome { result, report, .. } = manager.call("run_seed_print", json!({ "bytes": bytes })).await;
+        let Outcome { result, report, .. } = manager
+            .call("run_seed_print", json!({ "bytes": bytes }))
+            .await;
         let response = result.unwrap();
-        assert_eq!((report.bytes, report.dropped, report.truncated), (kept, dropped, dropped > 0), "{bytes}");
-        assert_eq!(response.text().contains("[output truncated: 1 bytes dropped]"), dropped > 0);
+        assert_eq!(
+            (report.bytes, report.dropped, report.truncated),
+            (kept, dropped, dropped > 0),
+            "{bytes}"
+        );
+        assert_eq!(
+            response
+                .text()
+                .contains("[output truncated: 1 bytes dropped]"),
+            dropped > 0
+        );
     }
     manager.shutdown().await;
 }
@@ -87,7 +107,13 @@ async fn a_call_without_a_timeout_ends_after_the_default() {
     let outcome = manager.call("run_seed_sleep", json!({})).await;
     let error = outcome.result.unwrap_err();
     assert_eq!(error.code(), Code::ScriptTimeout);
-    assert!(error.details()["output"].as_str().unwrap().contains("started"), "partial output is kept");
+    assert!(
+        error.details()["output"]
+            .as_str()
+            .unwrap()
+            .contains("started"),
+        "partial output is kept"
+    );
     assert!(outcome.report.confirmed && outcome.report.duration >= Duration::from_secs(1));
     manager.shutdown().await;
 }
@@ -97,15 +123,31 @@ async fn a_timeout_outside_one_to_three_seconds_is_rejected() {
     let Some((manager, _folder)) = manager().await else {
         return;
     };
-    for (seconds, fits) in [(json!(0.9), false), (json!(1), true), (json!(3), true), (json!(3.1), false)] {
+    for (seconds, fits) in [
+        (json!(0.9), false),
+        (json!(1), true),
+        (json!(3), true),
+        (json!(3.1), false),
+    ] {
         let mut arguments = json!({ "bytes": 1 });
         arguments[TIMEOUT_PARAM] = seconds;
         let error = manager.call("run_seed_print", arguments).await.result.err();
-        assert_eq!(error.map(|error| error.code()), (!fits).then_some(Code::ArgumentsRejected));
+        assert_eq!(
+            error.map(|error| error.code()),
+            (!fits).then_some(Code::ArgumentsRejected)
+        );
     }
     let schema = manager.tools().json_schema();
-    let timeout = schema.as_array().unwrap()[0].pointer("/inputSchema/properties/timeout_seconds").unwrap();
-    assert_eq!(timeout.pointer("/maximum").and_then(Value::as_f64), Some(3.0));
-    assert_eq!(timeout.pointer("/default").and_then(Value::as_f64), Some(1.0));
+    let timeout = schema.as_array().unwrap()[0]
+        .pointer("/inputSchema/properties/timeout_seconds")
+        .unwrap();
+    assert_eq!(
+        timeout.pointer("/maximum").and_then(Value::as_f64),
+        Some(3.0)
+    );
+    assert_eq!(
+        timeout.pointer("/default").and_then(Value::as_f64),
+        Some(1.0)
+    );
     manager.shutdown().await;
 }

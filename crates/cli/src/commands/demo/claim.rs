@@ -7,7 +7,9 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub(super) struct Claim {
     pub(super) name: &'static str,
-    pub(super) claim: &'static str,
+    /// What is claimed.
+    #[serde(rename = "claim")]
+    pub(super) text: &'static str,
     pub(super) held: bool,
     pub(super) evidence: String,
     pub(super) reproduce: String,
@@ -18,16 +20,12 @@ pub(super) struct Claim {
 
 impl Claim {
     /// Judges a claim by what was seen; an error is no evidence for anything.
-    pub(super) fn judge(
-        name: &'static str,
-        claim: &'static str,
-        seen: Result<Seen, Error>,
-    ) -> Self {
+    pub(super) fn judge(name: &'static str, text: &'static str, seen: Result<Seen, Error>) -> Self {
         let reproduce = format!("bailiwick demo {name}");
         match seen {
             Ok(Seen { held, evidence }) => Self {
                 name,
-                claim,
+                text,
                 held,
                 evidence,
                 reproduce,
@@ -35,7 +33,7 @@ impl Claim {
             },
             Err(error) => Self {
                 name,
-                claim,
+                text,
                 held: false,
                 evidence: error.to_string(),
                 reproduce,

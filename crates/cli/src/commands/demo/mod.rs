@@ -17,7 +17,7 @@ use self::stage::Stage;
 use crate::cli::Demo;
 use crate::commands::doctor::errno_name;
 use crate::error::usage;
-use crate::program::{DONE, Program};
+use crate::program::{DONE, Program, block_on};
 use crate::table::{table, wrapped};
 
 pub(crate) fn run(program: &Program, arguments: &Demo) -> Result<u8, Error> {
@@ -26,7 +26,7 @@ pub(crate) fn run(program: &Program, arguments: &Demo) -> Result<u8, Error> {
         return Err(stage::unsupported());
     }
     let stage = Stage::set(program.weakening)?;
-    let shown = program.block_on(async { Ok(show(program, &stage, &wanted).await) })?;
+    let shown = block_on(async { Ok(show(program, &stage, &wanted).await) })?;
     let error = shown.verdict();
     program
         .output
@@ -268,7 +268,7 @@ impl Shown {
             let mark = if claim.held { "ok" } else { "RED" };
             [
                 mark.to_owned(),
-                claim.claim.to_owned(),
+                claim.text.to_owned(),
                 claim.evidence.clone(),
                 claim.reproduce.clone(),
             ]

@@ -16,6 +16,7 @@ use bailiwick::{
     StoreConfig, gate_fn, tool_fn,
 };
 
+use crate::config::Config;
 use crate::error::cannot;
 use crate::weakening::Weakening;
 
@@ -41,7 +42,9 @@ impl Stage {
         };
         let folder = folder.map_err(failed)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-        let host = weakening.apply(Host::probe(HostConfig::new(folder.path().join("sandbox")))?);
+        let host = weakening.apply(Host::probe(HostConfig::new(Config::sandbox_state(
+            folder.path(),
+        )))?);
         let stage = Self {
             folder,
             listener,
@@ -210,8 +213,8 @@ version = 1
 [limits]
 memory = \"64MiB\"
 processes = 24
-wall = \"20s\"
-wall_default = \"15s\"
+wall = \"12s\"
+wall_default = \"10s\"
 ";
 
 const KEY: &[u8] =

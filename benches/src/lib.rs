@@ -1,1 +1,0 @@
-//! The program behind `cargo xtask bench`.
