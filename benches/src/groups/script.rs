@@ -130,7 +130,7 @@ impl Confined {
         let program: HostPath = text(target)?.parse()?;
         let policy = SandboxPolicy::deny_all().allow_exec(program.clone(), Origin::Code);
         let policy = derive(&policy, &policy)?;
-        let host = Host::probe(HostConfig::new(folder.join("state")))?;
+        let host = Host::probe(HostConfig::shared_or(folder.join("state")))?;
         let session = Session::open(policy.session_roots())?;
         let skill = tempfile::tempdir()?;
         for (link, to) in bailiwick::sandbox::SCRATCH_LINKS {

@@ -147,14 +147,6 @@ impl<State> Builder<State> {
         self
     }
 
-    /// Sets the folder for the sandbox's locks, which privileged hosts of one machine share so that
-    /// their runs never have one uid. `sandbox` in the workspace's folder by default.
-    #[must_use]
-    pub fn sandbox_state(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.parts.scripts.sandbox_state = Some(folder.into());
-        self
-    }
-
     /// Offers a value for a variable of the environment, which scripts get where the policy grants
     /// its name. None by default.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Tier 3 in a manager: the sandbox comes up when a script is first needed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bailiwick_core::{
@@ -28,7 +28,6 @@ use crate::tools::Published;
 pub(crate) struct ScriptConfig {
     pub(crate) policy: Policy,
     pub(crate) workspace: Option<PathBuf>,
-    pub(crate) sandbox_state: Option<PathBuf>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) interpreters: Vec<Interpreter>,
     pub(crate) host: Option<Host>,
@@ -129,14 +128,12 @@ impl Scripts {
             settings.fail_on_nonzero_exit = policy.file().fail_on_nonzero_exit();
             settings.environment = self.config.environment.clone();
             settings.permissive_ceiling = self.config.permissive_ceiling.clone();
-            let state = self.config.sandbox_state.clone();
-            let state = state.unwrap_or_else(|| folder.join("sandbox"));
             let cgroup = policy.file().cgroup().cloned();
             let (host, artifacts) = (self.config.host.clone(), artifacts.clone());
             off_the_executor(move || {
                 let host = match host {
                     Some(host) => host,
-                    None => Host::probe(host_config(state, cgroup.as_ref()))?,
+                    None => Host::probe(host_config(&folder, cgroup.as_ref()))?,
                 };
                 prove_denials(&host, settings.session.required())?;
                 let workspace = Arc::new(DirWorkspace::open(folder.join("skills"))?);
@@ -520,8 +517,8 @@ fn prove_denials(host: &Host, required: &BTreeSet<ThreatClass>) -> Result<(), Sk
     ))
 }
 
-fn host_config(state: PathBuf, cgroup: Option<&HostPath>) -> HostConfig {
-    let config = HostConfig::new(state);
+fn host_config(folder: &Path, cgroup: Option<&HostPath>) -> HostConfig {
+    let config = HostConfig::shared_or(folder.join("sandbox"));
     match cgroup {
         Some(parent) => config.with_cgroup_parent(parent.as_path()),
         None => config,

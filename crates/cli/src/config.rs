@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use bailiwick::{Code, Error};
 
 use crate::error::cannot;
-use crate::folder;
 
 /// The folders of the person who runs the program.
 #[derive(Clone, Debug)]
@@ -58,18 +57,6 @@ impl Config {
     /// Returns the folder for what must be kept: artifacts and trust.
     pub(crate) fn data_folder(&self) -> Result<PathBuf, Error> {
         self.own(self.data.as_deref(), ".local/share", "XDG_DATA_HOME")
-    }
-
-    /// Returns the folder for the sandbox's locks: one for all hosts of the machine that take uids
-    /// for their runs, else one beneath `own`.
-    pub(crate) fn sandbox_state(own: &Path) -> PathBuf {
-        let shared = Path::new("/run").join(PROGRAM);
-        let is_shared = nix::unistd::geteuid().is_root() && folder::private(&shared).is_ok();
-        if is_shared {
-            shared
-        } else {
-            own.join("sandbox")
-        }
     }
 
     /// Returns where the user's own policy file would be.

@@ -9,7 +9,7 @@ use bailiwick::{
     CancelToken, Decision, Error, FileStore, Gate, LoadReport, SkillManager, StoreConfig, gate_fn,
 };
 
-use crate::config::{self, Config};
+use crate::config;
 use crate::folder;
 use crate::policy::Chosen;
 use crate::program::Program;
@@ -104,7 +104,6 @@ pub(crate) async fn load(
     if chosen.policy.file().workspace_dir().is_none() {
         builder = builder.workspace(&cache);
     }
-    builder = builder.sandbox_state(Config::sandbox_state(&cache));
     for (name, value) in granted_variables(chosen)? {
         builder = builder.env(name, value);
     }

@@ -37,6 +37,17 @@ impl HostConfig {
         }
     }
 
+    /// Names the folder that all privileged hosts of a machine share, `/run/bailiwick`, where this
+    /// host is privileged and may use it; else a folder of its own.
+    pub fn shared_or(own: impl Into<PathBuf>) -> Self {
+        let shared = Path::new(SHARED_STATE);
+        if rustix::process::geteuid().is_root() && own_folder(shared).is_ok() {
+            Self::new(shared)
+        } else {
+            Self::new(own)
+        }
+    }
+
     /// Names a control group, of version 2 and without processes, in which runs get their leaves.
     /// Defaults to the group that this process is in.
     #[must_use]
@@ -227,6 +238,9 @@ fn own_folder(path: &Path) -> Result<(), SandboxError> {
         source: std::io::ErrorKind::PermissionDenied.into(),
     })
 }
+
+/// Where privileged hosts keep the locks of their uids.
+const SHARED_STATE: &str = "/run/bailiwick";
 
 /// 65536 uids from `0x7000_0000`: above systemd's dynamic and container ranges (`UIDS-GIDS`), below
 /// the sign bit.

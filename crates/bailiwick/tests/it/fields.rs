@@ -418,7 +418,7 @@ async fn the_profile_of_system_calls_decides_which_exist() {
 async fn a_soft_class_that_is_required_refuses_where_nothing_closes_it() {
     let folder = tempfile::tempdir().unwrap();
     let state = tempfile::tempdir().unwrap();
-    let host = match Host::probe(HostConfig::new(state.path().join("state"))) {
+    let host = match Host::probe(HostConfig::shared_or(state.path().join("state"))) {
         Ok(host) => [Layer::CgroupMemory, Layer::Watchdog]
             .into_iter()
             .fold(host, Host::without),

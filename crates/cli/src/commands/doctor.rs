@@ -12,7 +12,6 @@ use bailiwick::{Code, Error};
 use nix::errno::Errno;
 use serde_json::{Value, json};
 
-use crate::config::Config;
 use crate::folder;
 use crate::policy::Chosen;
 use crate::program::{DONE, Program, block_on};
@@ -47,7 +46,7 @@ pub(crate) fn probe(program: &Program, chosen: &Chosen) -> Result<Host, Error> {
         None => program.config.cache_folder()?,
     };
     folder::private(&state)?;
-    let mut config = HostConfig::new(Config::sandbox_state(&state));
+    let mut config = HostConfig::shared_or(state.join("sandbox"));
     if let Some(parent) = file.cgroup() {
         config = config.with_cgroup_parent(parent.as_path());
     }

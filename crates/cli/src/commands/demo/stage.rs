@@ -16,7 +16,6 @@ use bailiwick::{
     StoreConfig, gate_fn, tool_fn,
 };
 
-use crate::config::Config;
 use crate::error::cannot;
 use crate::weakening::Weakening;
 
@@ -42,9 +41,8 @@ impl Stage {
         };
         let folder = folder.map_err(failed)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-        let host = weakening.apply(Host::probe(HostConfig::new(Config::sandbox_state(
-            folder.path(),
-        )))?);
+        let config = HostConfig::shared_or(folder.path().join("sandbox"));
+        let host = weakening.apply(Host::probe(config)?);
         let stage = Self {
             folder,
             listener,
