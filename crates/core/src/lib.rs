@@ -38,6 +38,7 @@ mod code;
 mod declaration;
 mod digest;
 mod error;
+mod excerpt;
 mod gate;
 mod live;
 mod name;
@@ -62,6 +63,7 @@ pub use crate::declaration::{
 };
 pub use crate::digest::{Digest, DigestRejected, ModeClass};
 pub use crate::error::{BoxError, MODEL_TEXT_CHARS, SkillError, WireError, one_line};
+pub use crate::excerpt::Excerpt;
 pub use crate::gate::{
     Decision, Effects, Gate, GateRequest, GateUnavailable, Gatekeeper, IntoAnswer, gate_fn,
 };

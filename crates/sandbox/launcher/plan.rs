@@ -186,6 +186,13 @@ pub enum Step<'a> {
         /// What it holds.
         content: &'a [u8],
     },
+    /// A character device that everyone may read and write. Only a privileged host makes one.
+    Device {
+        /// Where.
+        path: &'a CStr,
+        /// The kernel's number of it: `major << 8 | minor`.
+        number: u32,
+    },
     /// A recursive bind of what a descriptor names.
     Bind {
         /// Where; it exists.
@@ -406,6 +413,10 @@ impl<'a> Item<'a> for Step<'a> {
                 options: cursor.text()?,
             },
             step::PROCESSES => Self::Processes { path },
+            step::DEVICE => Self::Device {
+                path,
+                number: at_most(cursor.word()?, 0xffff)?,
+            },
             _ => return Err(PlanError::Range),
         })
     }
@@ -542,4 +553,5 @@ pub(crate) mod step {
     pub(crate) const ALIAS: u32 = 5;
     pub(crate) const SCRATCH: u32 = 6;
     pub(crate) const PROCESSES: u32 = 7;
+    pub(crate) const DEVICE: u32 = 8;
 }

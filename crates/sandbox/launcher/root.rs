@@ -49,10 +49,12 @@ pub fn private() -> sys::Result<()> {
 pub fn stage_root() -> sys::Result<i32> {
     const O_PATH_DIRECTORY: i32 = 0o10_000_000 | 0o200_000 | 0o2_000_000;
     let options = c"size=1m,nr_inodes=2k,mode=755";
-    let place = match mount(c"tmpfs", c"/tmp", c"tmpfs", INERT, options) {
+    // It holds the devices of the plan; once it is sealed nobody makes another.
+    let flags = INERT & !NO_DEVICES;
+    let place = match mount(c"tmpfs", c"/tmp", c"tmpfs", flags, options) {
         Ok(()) => c"/tmp",
         Err(_) => {
-            mount(c"tmpfs", c"/usr", c"tmpfs", INERT, options)?;
+            mount(c"tmpfs", c"/usr", c"tmpfs", flags, options)?;
             c"/usr"
         }
     };
@@ -121,6 +123,7 @@ fn perform(item: usize, step: Step<'_>, own: (u32, u32)) -> Outcome<()> {
             mode,
             content,
         } => file(path, mode, content).at_item(Stage::Root, item),
+        Step::Device { path, number } => device(path, number).at_item(Stage::Root, item),
         Step::Bind { path, source, .. } => {
             attach(state::descriptors()[source as usize], path).at_item(Stage::Root, item)
         }
@@ -203,6 +206,27 @@ fn file(path: &CStr, mode: u32, content: &[u8]) -> sys::Result<()> {
     };
     sys::close(file);
     written.map(|_| ())
+}
+
+fn device(path: &CStr, number: u32) -> sys::Result<()> {
+    const CHARACTER_DEVICE: usize = 0o020_000;
+    const EVERYONE: usize = 0o666;
+    // JUSTIFICATION: see `sys::call`.
+    // SAFETY: the path is NUL-terminated and only read.
+    unsafe {
+        sys::call(
+            nr::MKNODAT,
+            [
+                AT_FDCWD as usize,
+                path.as_ptr() as usize,
+                CHARACTER_DEVICE | EVERYONE,
+                number as usize,
+                0,
+                0,
+            ],
+        )
+    }
+    .map(|_| ())
 }
 
 fn attach(tree: i32, path: &CStr) -> sys::Result<()> {
@@ -356,7 +380,8 @@ fn mount(
 }
 
 /// `MS_NOSUID`, `MS_NODEV` and `MS_NOEXEC`.
-const INERT: usize = 2 | 4 | 8;
+const INERT: usize = 2 | NO_DEVICES | 8;
+const NO_DEVICES: usize = 4;
 const READ_ONLY: u64 = 1;
 const ID_MAP: u64 = 0x0010_0000;
 const AT_RECURSIVE: usize = 0x8000;

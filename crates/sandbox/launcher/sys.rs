@@ -75,6 +75,7 @@ pub mod nr {
     pub const EXIT_GROUP: usize = 231;
     pub const OPENAT: usize = 257;
     pub const MKDIRAT: usize = 258;
+    pub const MKNODAT: usize = 259;
     pub const FCHOWNAT: usize = 260;
     pub const NEWFSTATAT: usize = 262;
     pub const SYMLINKAT: usize = 266;

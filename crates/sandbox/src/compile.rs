@@ -89,7 +89,7 @@ impl Compiled {
                 hint: Layer::PidNamespace.remedy().to_owned(),
             });
         }
-        let root = Root::new(session, policy, program, skill_root, base, shape.proc)?;
+        let root = Root::new(session, policy, program, skill_root, base, shape)?;
         #[cfg(weaken)]
         let root = root.weakened(host)?;
         shape.grants_folder = root.grants_folder();

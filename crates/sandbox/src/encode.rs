@@ -106,6 +106,12 @@ impl Writer {
         self.blob(content);
     }
 
+    /// Appends a device.
+    pub(crate) fn device(&mut self, path: &str, number: u32) {
+        self.step(step::DEVICE, path);
+        self.word(number);
+    }
+
     /// Appends a bind.
     pub(crate) fn bind(&mut self, path: &str, source: u32, attributes: u64, map: u32) {
         self.step(step::BIND, path);

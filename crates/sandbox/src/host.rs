@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bailiwick_policy::Net;
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use crate::cgroup::Cgroups;
 use crate::class::{Layer, LayerReport};
 use crate::error::SandboxError;
 use crate::launch::Launcher;
+use crate::maker;
 use crate::probe::Probe;
 use crate::shape::Shape;
 use crate::uid::UidPool;
@@ -85,6 +87,8 @@ pub struct Host {
     pub(crate) cgroups: Cgroups,
     pub(crate) uids: Option<Arc<UidPool>>,
     pub(crate) state: PathBuf,
+    /// Whether this process may make devices.
+    pub(crate) devices: bool,
     without: BTreeSet<Layer>,
     /// What the launcher leaves out, as bits of [`crate::plan::skip`].
     #[cfg(weaken)]
@@ -121,12 +125,14 @@ impl Host {
                 source: std::io::ErrorKind::NotFound.into(),
             });
         }
+        let devices = probe.privileged() && makes_devices(&config.state);
         Ok(Self {
             launcher: Arc::new(launcher),
             probe,
             cgroups,
             uids,
             state: config.state,
+            devices,
             without: BTreeSet::new(),
             #[cfg(weaken)]
             skipped: 0,
@@ -237,6 +243,16 @@ fn own_folder(path: &Path) -> Result<(), SandboxError> {
         doing: format!("{}: others can change it", doing()),
         source: std::io::ErrorKind::PermissionDenied.into(),
     })
+}
+
+/// Tries to make a device: a container may have root and not let it.
+fn makes_devices(state: &Path) -> bool {
+    let path = state.join(maker::fresh_name("device"));
+    let null = makedev(1, 3);
+    let made = mknodat(CWD, &path, FileType::CharacterDevice, Mode::RUSR, null).is_ok();
+    // What stays behind is a second `/dev/null` in a folder of ours.
+    let _ = std::fs::remove_file(&path);
+    made
 }
 
 /// Where privileged hosts keep the locks of their uids.

@@ -17,6 +17,7 @@ use crate::encode::Writer;
 use crate::error::SandboxError;
 use crate::plan::NONE;
 use crate::session::{Opened, Session, open_trusted};
+use crate::shape::Shape;
 
 /// What a run's root holds beside the skill and the grants.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -92,6 +93,10 @@ enum Part {
         path: String,
         content: Content,
     },
+    Device {
+        path: String,
+        number: u32,
+    },
     Bind {
         path: String,
         source: usize,
@@ -129,14 +134,14 @@ impl Root {
         program: &Program,
         skill: &Path,
         base: Base,
-        with_proc: bool,
+        shape: Shape,
     ) -> Result<Self, SandboxError> {
         let mut root = Self::default();
         root.base(base)?;
         root.scratch(policy.limits().workspace(), policy.limits().inodes());
-        root.devices()?;
+        root.devices(shape.devices)?;
         root.etc()?;
-        if with_proc {
+        if shape.proc {
             root.directory("/proc");
             root.parts.push(Part::Processes {
                 path: inside("/proc"),
@@ -175,6 +180,7 @@ impl Root {
                 Part::Directory { .. }
                 | Part::Link { .. }
                 | Part::File { .. }
+                | Part::Device { .. }
                 | Part::Alias { .. }
                 | Part::Scratch { .. }
                 | Part::Processes { .. } => None,
@@ -191,6 +197,7 @@ impl Root {
         let (Part::Directory { path, .. }
         | Part::Link { path, .. }
         | Part::File { path, .. }
+        | Part::Device { path, .. }
         | Part::Bind { path, .. }
         | Part::Alias { path, .. }
         | Part::Scratch { path, .. }
@@ -213,6 +220,7 @@ impl Root {
             Part::File { path, content } => {
                 writer.file(path, 0o444, content.text(user).as_bytes());
             }
+            Part::Device { path, number } => writer.device(path, *number),
             Part::Bind {
                 path,
                 source,
@@ -296,9 +304,18 @@ impl Root {
         }
     }
 
-    fn devices(&mut self) -> Result<(), SandboxError> {
-        for name in ["null", "zero", "full", "random", "urandom"] {
+    /// The few devices that programs need: made, or where this host may not, the host's bound.
+    fn devices(&mut self, made: bool) -> Result<(), SandboxError> {
+        for (name, minor) in DEVICES {
             let path = format!("/dev/{name}");
+            if made {
+                let number = MEMORY_DEVICES << 8 | minor;
+                self.parts.push(Part::Device {
+                    path: inside(&path),
+                    number,
+                });
+                continue;
+            }
             let source = open_trusted(&path)
                 .map_err(|errno| SandboxError::host(format!("open `{path}`"), errno))?;
             let stat = fstat(&source)
@@ -514,6 +531,7 @@ impl Root {
                 Part::Directory { path: made, .. } => *made == path,
                 Part::Link { .. }
                 | Part::File { .. }
+                | Part::Device { .. }
                 | Part::Bind { .. }
                 | Part::Alias { .. }
                 | Part::Scratch { .. }
@@ -638,6 +656,17 @@ fn scratch_rights() -> Rights {
 pub(crate) const SKILL: &str = "/skill";
 /// Where a run writes, inside.
 pub(crate) const SCRATCH: &str = "/run/rw";
+
+/// The devices of a run, with their minor numbers (`mem(4)`, `null(4)`, `random(4)`).
+const DEVICES: [(&str, u32); 5] = [
+    ("null", 3),
+    ("zero", 5),
+    ("full", 7),
+    ("random", 8),
+    ("urandom", 9),
+];
+/// The major number that they share.
+const MEMORY_DEVICES: u32 = 1;
 
 const GITCONFIG: &str = "\
 [user]\n\tname = skill\n\temail = skill@localhost\n[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n";

@@ -28,6 +28,8 @@ pub(crate) struct Shape {
     /// A file system refuses to map owners, so runs have the owner's uid.
     pub(crate) unmapped: bool,
     pub(crate) proc: bool,
+    /// Devices can be made.
+    pub(crate) devices: bool,
     pub(crate) grants_folder: bool,
 }
 
@@ -50,6 +52,7 @@ impl Shape {
             run_uid: host.uids.is_some(),
             unmapped: false,
             proc: mount && pid && host.probe.proc().is_ok(),
+            devices: host.devices,
             grants_folder: false,
         }
     }

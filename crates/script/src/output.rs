@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use bailiwick_core::Excerpt;
+
 /// The captured output of a run: merged in the order of arrival, and by stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transcript {
@@ -50,7 +52,7 @@ impl Transcript {
         if let Some(mark) = self.mark() {
             text.push_str(&mark);
         }
-        head_and_tail(&text, limit, artifact)
+        excerpt(&text, limit, artifact)
     }
 
     fn mark(&self) -> Option<String> {
@@ -58,20 +60,14 @@ impl Transcript {
     }
 }
 
-/// Keeps the first two thirds and the last third of what fits.
-pub(crate) fn head_and_tail(text: &str, limit: usize, artifact: &str) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let room = limit.saturating_sub(NOTE_ROOM);
-    let head = text.floor_char_boundary(room / 3 * 2);
-    let tail = text.ceil_char_boundary(text.len() - room / 3);
-    let hidden = tail - head;
-    format!(
-        "{}\n[… {hidden} bytes are in artifact {artifact} …]\n{}",
-        &text[..head],
-        &text[tail..]
+/// Shows what fits of a text whose whole is an artifact.
+pub(crate) fn excerpt(text: &str, limit: usize, artifact: &str) -> String {
+    Excerpt::of(
+        text,
+        limit,
+        &format!("the whole output is artifact {artifact}"),
     )
+    .text
 }
 
 /// Decodes bytes for a reader: invalid UTF-8 is replaced, control characters are shown as pictures.
@@ -101,9 +97,6 @@ fn character_boundary(bytes: &[u8]) -> usize {
 fn is_begun(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
-
-/// Room for the note between head and tail.
-const NOTE_ROOM: usize = 128;
 
 #[cfg(test)]
 mod tests {
@@ -147,7 +140,7 @@ mod tests {
         let text = format!("{}{}", "a".repeat(5_000), "z".repeat(5_000));
         let shown = stdout(text.as_bytes(), 0).shown(1_000, "a1");
         assert!(shown.len() <= 1_000 && shown.starts_with("aaa") && shown.ends_with("zzz"));
-        assert!(shown.contains("bytes are in artifact a1"), "{shown}");
+        assert!(shown.contains("the whole output is artifact a1"), "{shown}");
     }
 
     #[test]

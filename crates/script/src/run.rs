@@ -308,7 +308,7 @@ impl Run {
 
     fn stream(&self, bytes: &[u8], report: &CallReport) -> Value {
         let text = crate::output::printable(bytes);
-        let text = crate::output::head_and_tail(&text, self.reply_limit(), &artifact_text(report));
+        let text = crate::output::excerpt(&text, self.reply_limit(), &artifact_text(report));
         Value::String(self.hide_root(&text))
     }
 

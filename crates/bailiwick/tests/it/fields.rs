@@ -129,11 +129,9 @@ async fn try_limit(limit: &Limit) {
     } else {
         format!("\"{value}\"")
     };
-    let roomy: String = ROOMY
-        .lines()
-        .filter(|line| !line.starts_with(&format!("{key} ")))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let other = |line: &&str| !line.starts_with(&format!("{key} "));
+    let roomy: Vec<_> = ROOMY.lines().filter(other).collect();
+    let roomy = roomy.join("\n");
     let control = format!("version = 1\n[limits]\n{ROOMY}");
     let Some(control) = run(limit.script, policy_file(folder.path(), &control)).await else {
         return;
@@ -143,7 +141,7 @@ async fn try_limit(limit: &Limit) {
         "{}: {control:?}",
         limit.fields[0]
     );
-    let ceiling = format!("version = 1\n[limits]\n{roomy}{key} = {value}\n");
+    let ceiling = format!("version = 1\n[limits]\n{roomy}\n{key} = {value}\n");
     let own = format!(
         "version = 1\n[limits]\n{ROOMY}[[skill]]\nname = \"demo\"\nsource = \"bundled\"\nlimits.{key} = {value}\n"
     );
@@ -386,7 +384,7 @@ async fn an_interpreter_has_the_flags_and_the_places_that_its_entry_gives_it() {
 fn open_to_all(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     let set = |path: &Path, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     set(folder, 0o755);
     set(&folder.join("f"), 0o644);

@@ -1,5 +1,7 @@
 //! Integration tests of the call path.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
+
 mod call_path;
 
 /// Fails when a file of this folder is not listed above.

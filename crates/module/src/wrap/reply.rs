@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bailiwick_core::{
-    Artifact, ArtifactSource, CallReport, Content, NewArtifact, SkillError, ToolSpec,
+    Artifact, ArtifactSource, CallReport, Content, Excerpt, NewArtifact, SkillError, ToolSpec,
 };
 
 use crate::boundary::Boundary;
@@ -28,7 +28,7 @@ pub(crate) async fn fit(
                 Ok(Some(artifact)) => {
                     let place = format!("the whole answer is artifact `{}`", artifact.id);
                     report.artifact = Some(artifact.id);
-                    Content::Text(ends(&text, limit, &place).0)
+                    Content::Text(Excerpt::of(&text, limit, &place).text)
                 }
                 Ok(None) => drop_middle(&text, limit, "this host keeps no artifacts", report),
                 Err(error) => {
@@ -90,55 +90,11 @@ impl From<SkillError> for StoreFailed {
 }
 
 fn drop_middle(text: &str, limit: usize, why: &str, report: &mut CallReport) -> Content {
-    let (shown, left_out) = ends(text, limit, why);
+    let excerpt = Excerpt::of(text, limit, why);
     report.truncated = true;
-    report.dropped = left_out as u64;
-    Content::Text(shown)
-}
-
-/// Shows the head (two thirds) and the tail (one third) of a text, at most `limit` bytes with the
-/// mark between them, and returns how many bytes were left out.
-fn ends(text: &str, limit: usize, place: &str) -> (String, usize) {
-    let mark = |left_out: usize| format!("\n[… {left_out} bytes left out; {place} …]\n");
-    // The number in the final mark is smaller than this one, so the mark is never longer.
-    let room = limit.saturating_sub(mark(text.len()).len());
-    let head = text.floor_char_boundary(room * 2 / 3);
-    let tail = text.ceil_char_boundary(text.len() - room / 3);
-    let left_out = tail - head;
-    (
-        format!("{}{}{}", &text[..head], mark(left_out), &text[tail..]),
-        left_out,
-    )
+    report.dropped = excerpt.left_out as u64;
+    Content::Text(excerpt.text)
 }
 
 /// The kind of artifact that a module tool's answer becomes.
 const KIND: &str = "tool-output";
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn the_mark_says_how_much_is_left_out_and_where_it_is() {
-        let text = format!("{}{}", "é".repeat(100), "z".repeat(300));
-        let (shown, left_out) = ends(&text, 120, "it is gone");
-        assert!(shown.len() <= 120);
-        assert!(shown.starts_with('é') && shown.ends_with('z'));
-        assert!(
-            shown.contains(&format!("[… {left_out} bytes left out; it is gone …]")),
-            "{shown}"
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn ends_fit_and_account_for_every_byte(text in "\\PC{300,600}", limit in 100_usize..300) {
-            let (shown, left_out) = ends(&text, limit, "elsewhere");
-            prop_assert!(shown.len() <= limit);
-            let mark = format!("\n[… {left_out} bytes left out; elsewhere …]\n");
-            prop_assert_eq!(shown.len() - mark.len() + left_out, text.len());
-        }
-    }
-}

@@ -38,7 +38,7 @@ type Answer = Result<RawOutput, HandlerFault>;
 
 /// Runs a handler until it settles or the caller stops it; nothing outside a tokio runtime.
 ///
-/// 1. An answer that is there when the caller's wish is seen counts; the call is not stopped.
+/// 1. A wish to stop that is seen together with the answer wins: the caller has given it up.
 /// 2. Once stopped, an answer that arrives within the grace is discarded, and the report says how
 ///    long it took to end.
 /// 3. A caller that drops the future stops the handler in the same way and learns nothing.
@@ -52,9 +52,9 @@ pub(crate) async fn run(run: Run) -> Option<Ending> {
     });
     let reason = tokio::select! {
         biased;
-        ended = &mut thread => return Some(Ending::Settled(settled(ended))),
         () = run.cancel.cancelled() => StopReason::Cancel,
         () = passed(run.deadline) => StopReason::Deadline,
+        ended = &mut thread => return Some(Ending::Settled(settled(ended))),
     };
     let ordered = Instant::now();
     stop.0.cancel();

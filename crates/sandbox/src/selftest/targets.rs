@@ -9,7 +9,6 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{FlockOperation, OFlags, flock, openat};
 use rustix::io::Errno;
@@ -17,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::SCRATCH_LINKS;
 use crate::embedded::ATTACK;
+use crate::maker;
 
 /// A folder of targets and the things that listen, until it is dropped.
 #[derive(Debug)]
@@ -33,9 +33,20 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Makes everything in a fresh folder that the run's own uid can reach.
+    /// Makes everything in a fresh folder that the run's own uid can reach, where the machine lets
+    /// a program be executed.
     pub(super) fn new() -> io::Result<Self> {
-        let folder = fresh_folder()?;
+        let mut failed = io::ErrorKind::NotFound.into();
+        for place in PUBLIC {
+            match fresh_folder(Path::new(place)).and_then(Self::make_in) {
+                Ok(targets) => return Ok(targets),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    fn make_in(folder: PathBuf) -> io::Result<Self> {
         let made = Self::make(folder.clone());
         if made.is_err() {
             remove(&folder);
@@ -222,6 +233,8 @@ pub(super) fn is_locked(out: impl AsFd) -> io::Result<bool> {
     }
 }
 
+/// Folders in which every user may make one, the usual one first.
+const PUBLIC: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// Where the control's files are.
 pub(super) const CONTROL: &str = "control";
 /// Where the confined run's targets are.
@@ -247,17 +260,10 @@ fn command(program: &Path) -> Command {
     Command::new(program)
 }
 
-fn fresh_folder() -> io::Result<PathBuf> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("bailiwick-selftest-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().canonicalize()?.join(name);
-        match directory(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|()| folder),
-        }
-    }
+fn fresh_folder(place: &Path) -> io::Result<PathBuf> {
+    let name = maker::fresh_name("bailiwick-selftest");
+    let folder = place.canonicalize()?.join(name);
+    directory(&folder).map(|()| folder)
 }
 
 /// The run's own uid passes through, so that what denies is confinement and not the mode.

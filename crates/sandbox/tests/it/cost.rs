@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use bailiwick_sandbox::{End, Host, Layer, spawn};
+use bailiwick_policy::ThreatClass;
+use bailiwick_sandbox::{End, Host, Layer, selftest, spawn};
 
 use crate::bed::{Bed, command, host, open_folder};
 
@@ -61,5 +62,21 @@ fn a_confined_run_against_a_raw_spawn() {
             "{name}: p10 {low:?} p50 {median:?} p95 {high:?} (started after {spawned:?}), \
              ratios p50 {p50:.2} p95 {p95:.2}"
         );
+    }
+}
+
+#[test]
+#[ignore = "a measurement, run by hand"]
+fn the_self_test_before_the_first_script() {
+    let hard = ThreatClass::ALL
+        .into_iter()
+        .filter(|class| class.is_hard_by_default())
+        .collect();
+    for _ in 0..5 {
+        let started = Instant::now();
+        let test = selftest::attack(host(), &hard).expect("a self-test");
+        let took = started.elapsed();
+        println!("self-test of the hard classes: {took:?}");
+        assert_eq!(test.not_denied(hard.iter().copied()), []);
     }
 }

@@ -233,6 +233,32 @@ fn where_owners_cannot_be_mapped_a_run_has_the_owners_uid_and_claims_no_other() 
     assert!(error.to_string().contains("id-mapped"), "{error}");
 }
 
+#[test]
+fn the_hosts_devices_are_bound_where_none_can_be_made() {
+    const TEST: &str = "hosts::the_hosts_devices_are_bound_where_none_can_be_made";
+    let devices = || {
+        let bed = Bed::new();
+        let script = "head -c 4 /dev/zero | wc -c; head -c 4 /dev/urandom | wc -c; echo x > /dev/null; \
+                      echo x > /dev/full || ls /dev";
+        let there = bed.prints(&format!("{script} 2>/dev/null"));
+        assert_eq!(
+            there,
+            "4\n4\nfd\nfull\nnull\nrandom\nshm\nstderr\nstdin\nstdout\nurandom\nzero\n"
+        );
+        let mounts = bed.prints("cut -d' ' -f5 /proc/self/mountinfo");
+        mounts.lines().any(|place| place == "/dev/null")
+    };
+    if is_alone() {
+        assert!(devices(), "the host's are bound");
+        return;
+    }
+    let privileged = host().layers().is_in_force(Layer::RunUid);
+    assert!(devices() || privileged, "an ordinary user makes none");
+    if privileged && has("/usr/bin/setpriv") {
+        succeed_alone(&["setpriv", "--bounding-set", "-mknod"], TEST);
+    }
+}
+
 /// The kernel calls a folder that is gone `NAME (deleted)`, a name that anyone can give.
 #[test]
 fn a_granted_folder_that_is_replaced_by_another_is_refused() {
