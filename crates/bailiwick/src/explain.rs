@@ -4,8 +4,8 @@ use std::fmt;
 
 use bailiwick_core::{SkillError, ToolSpec};
 use bailiwick_policy::{Answer, EffectivePolicy, HostPath, Rights};
-use bailiwick_sandbox::{Host, LayerReport, LayerState};
-use bailiwick_script::{ScriptPlan, ScriptTool};
+use bailiwick_sandbox::{LayerReport, LayerState};
+use bailiwick_script::{Script, ScriptPlan};
 use serde_json::{Value, json};
 
 /// A dry run: the derived policy with the origin of every grant, argv, limits and layers.
@@ -37,13 +37,12 @@ impl Explanation {
     }
 
     pub(crate) fn of_script(
-        spec: &ToolSpec,
-        script: &ScriptTool,
+        script: &Script,
         plan: Option<ScriptPlan>,
-        host: Option<&Host>,
+        layers: Option<LayerReport>,
     ) -> Result<Self, SkillError> {
-        let mut explanation = Self::of_module(spec);
-        explanation.layers = host.map(Host::layers);
+        let mut explanation = Self::of_module(script.spec());
+        explanation.layers = layers;
         match plan {
             Some(plan) => {
                 explanation.argv = Some(plan.argv);

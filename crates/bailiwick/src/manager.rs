@@ -432,11 +432,7 @@ impl SkillManager {
         found: &Found,
         descriptor: SkillDescriptor,
     ) -> Result<Ready, SkillError> {
-        let provenance = Provenance::new(
-            descriptor.name.clone(),
-            descriptor.version.clone(),
-            descriptor.digest,
-        );
+        let provenance = descriptor.provenance();
         let mut ready = Ready::new(provenance, descriptor.notes.clone());
         #[cfg(feature = "module")]
         for live in &descriptor.tools {

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bailiwick_core::{
-    ArtifactStore, Code, Outcome, SkillDescriptor, SkillError, SkillName, SkillPath, Tool as _,
-    ToolName,
+    ArtifactStore, Code, Outcome, Provenance, SkillDescriptor, SkillError, SkillName, SkillPath,
+    Tool as _, ToolName,
 };
 use bailiwick_policy::{CliGrants, Grants, HostPath, SandboxPolicy, SkillGrants, ThreatClass};
 use bailiwick_sandbox::{Host, HostConfig};
 use bailiwick_script::{
-    DirWorkspace, Interpreter, Interpreters, Revision, ScriptGrants, ScriptSettings, ScriptTier,
-    ScriptTool, WorkspaceFile,
+    DirWorkspace, Interpreter, Interpreters, Revision, Script, ScriptGrants, ScriptRunner,
+    ScriptSettings, ScriptTier, ScriptTool, WorkspaceFile, ungranted,
 };
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -73,7 +73,8 @@ impl ScriptConfig {
             config: self,
             session,
             interpreters,
-            tier: OnceCell::new(),
+            tier: OnceLock::new(),
+            runner: OnceCell::new(),
             own_folder: Mutex::default(),
             proven: Mutex::default(),
         })
@@ -85,17 +86,18 @@ pub(crate) struct Scripts {
     config: ScriptConfig,
     session: SandboxPolicy,
     interpreters: Interpreters,
-    tier: OnceCell<Arc<ScriptTier>>,
+    tier: OnceLock<Arc<ScriptTier>>,
+    /// What runs scripts; it comes up when a skill with scripts is first loaded.
+    runner: OnceCell<Arc<ScriptRunner>>,
     /// The workspace's folder where nobody named one; it goes with the manager.
     own_folder: Mutex<Option<tempfile::TempDir>>,
     /// Interpreters that have run a no-op under a policy of this manager.
     proven: Mutex<BTreeSet<String>>,
 }
 
-/// The scripts of one loaded skill.
+/// The scripts of one loaded skill, besides those that are published.
 pub(crate) struct LoadedScripts {
     revision: Arc<Revision>,
-    tools: Vec<Arc<ScriptTool>>,
     /// Present where the policy grants `undeclared_scripts`.
     undeclared: Option<Arc<ScriptTool>>,
 }
@@ -103,47 +105,61 @@ pub(crate) struct LoadedScripts {
 impl LoadedScripts {
     /// Lets go of the skill's files; calls in flight keep them.
     pub(crate) fn release(self) -> Result<(), SkillError> {
-        drop((self.tools, self.undeclared));
+        drop(self.undeclared);
         self.revision.release()
     }
 }
 
+/// The declared scripts of a skill, and the one that runs its undeclared ones where granted.
+type Checked = (Vec<Arc<Script>>, Option<Arc<Script>>);
+
 impl Scripts {
+    /// Opens the session; starts no process.
+    fn tier(&self) -> Result<&Arc<ScriptTier>, SkillError> {
+        if let Some(tier) = self.tier.get() {
+            return Ok(tier);
+        }
+        let file = self.config.policy.file();
+        let mut settings = ScriptSettings::new(self.session.clone());
+        settings.base = match file.base() {
+            bailiwick_policy::Base::Usr => bailiwick_sandbox::Base::Usr,
+            bailiwick_policy::Base::Minimal => bailiwick_sandbox::Base::Minimal,
+        };
+        settings.interpreters = self.interpreters.clone();
+        settings.wall_default = file.wall_default();
+        settings.wall_max = file.limits().wall();
+        settings.fail_on_nonzero_exit = file.fail_on_nonzero_exit();
+        settings.environment = self.config.environment.clone();
+        settings.permissive_ceiling = self.config.permissive_ceiling.clone();
+        let tier = Arc::new(ScriptTier::new(settings)?);
+        Ok(self.tier.get_or_init(|| tier))
+    }
+
     /// Brings the sandbox up, or refuses to: the self-test must see every required class denied.
-    async fn tier(
+    async fn runner(
         &self,
         artifacts: &Arc<dyn ArtifactStore>,
-    ) -> Result<Arc<ScriptTier>, SkillError> {
+    ) -> Result<Arc<ScriptRunner>, SkillError> {
         let bring_up = || async {
+            let tier = self.tier()?.clone();
             let folder = self.folder()?;
-            let policy = &self.config.policy;
-            let mut settings = ScriptSettings::new(self.session.clone());
-            settings.base = match policy.file().base() {
-                bailiwick_policy::Base::Usr => bailiwick_sandbox::Base::Usr,
-                bailiwick_policy::Base::Minimal => bailiwick_sandbox::Base::Minimal,
-            };
-            settings.interpreters = self.interpreters.clone();
-            settings.wall_default = policy.file().wall_default();
-            settings.wall_max = policy.file().limits().wall();
-            settings.fail_on_nonzero_exit = policy.file().fail_on_nonzero_exit();
-            settings.environment = self.config.environment.clone();
-            settings.permissive_ceiling = self.config.permissive_ceiling.clone();
-            let cgroup = policy.file().cgroup().cloned();
+            let cgroup = self.config.policy.file().cgroup().cloned();
             let (host, artifacts) = (self.config.host.clone(), artifacts.clone());
+            let required = self.session.required().clone();
             off_the_executor(move || {
                 let host = match host {
                     Some(host) => host,
                     None => Host::probe(host_config(&folder, cgroup.as_ref()))?,
                 };
-                prove_denials(&host, settings.session.required())?;
+                prove_denials(&host, &required)?;
                 let workspace = Arc::new(DirWorkspace::open(folder.join("skills"))?);
-                Ok(Arc::new(ScriptTier::new(
-                    host, settings, workspace, artifacts,
-                )?))
+                Ok(Arc::new(ScriptRunner::new(
+                    tier, host, workspace, artifacts,
+                )))
             })
             .await
         };
-        self.tier.get_or_try_init(bring_up).await.cloned()
+        self.runner.get_or_try_init(bring_up).await.cloned()
     }
 
     /// Returns the folder that was named, or a private one that goes with the manager.
@@ -213,6 +229,42 @@ impl Scripts {
         held.wall_default = Some(file.wall_default_for(entry));
         held.fail_on_nonzero_exit = entry.and_then(SkillGrants::fail_on_nonzero_exit);
         held
+    }
+
+    /// Checks every script of a skill against the policy.
+    fn check(
+        &self,
+        entry: Option<&SkillGrants>,
+        descriptor: &SkillDescriptor,
+        provenance: &Provenance,
+    ) -> Result<Checked, SkillError> {
+        let held = self.grants(entry, None);
+        let is_granted = held.grants.undeclared_scripts().is_some();
+        if descriptor.scripts.is_empty() && !is_granted {
+            check_rules(entry, descriptor, &[])?;
+            return Ok((Vec::new(), None));
+        }
+        let tier = self.tier()?;
+        let mut declared = Vec::with_capacity(descriptor.scripts.len());
+        for declaration in &descriptor.scripts {
+            let name = ToolName::for_script(&descriptor.name, &declaration.name)?;
+            let grants = self.grants(entry, Some(&name));
+            let script = Script::declared(
+                tier.clone(),
+                provenance.clone(),
+                declaration.clone(),
+                grants,
+            )?;
+            declared.push(Arc::new(script));
+        }
+        check_rules(entry, descriptor, &declared)?;
+        if !is_granted {
+            return Ok((declared, None));
+        }
+        let published = descriptor.scripts.iter().map(|script| script.path.clone());
+        let undeclared =
+            Script::undeclared(tier.clone(), provenance.clone(), published.collect(), held)?;
+        Ok((declared, Some(Arc::new(undeclared))))
     }
 
     fn cli(&self) -> &CliGrants {
@@ -287,39 +339,81 @@ impl SkillManager {
     }
 
     /// Explains what a script would be run with: argv, policy with the origin of every grant,
-    /// limits, layers. Nothing is started.
+    /// limits. The skill need not be loaded, and no process is started.
     ///
-    /// Without arguments, what holds for every call is explained.
+    /// `tool` is `SKILL.TOOL`, where the skill may be `name@scope`, or the flat name of a loaded
+    /// tool. Without arguments, what holds for every call is explained. Layers are told once the
+    /// sandbox is up.
     ///
     /// # Errors
     ///
-    /// As loading and preparing the call would fail.
-    pub fn explain(&self, tool: &str, arguments: Option<Value>) -> Result<Explanation, SkillError> {
-        let published = self.find_tool(tool)?;
-        let spec = published.tool.spec();
-        let script = self.inner().with_loaded(&spec.provenance.skill, |loaded| {
-            let scripts = loaded.scripts.as_ref()?;
-            scripts
-                .tools
-                .iter()
-                .find(|script| script.spec().name == spec.name)
-                .cloned()
-        })?;
-        let Some(script) = script else {
-            return Ok(Explanation::of_module(spec));
+    /// As loading and preparing the call would fail, as far as that needs no process.
+    pub async fn explain(
+        &self,
+        tool: &str,
+        arguments: Option<Value>,
+    ) -> Result<Explanation, SkillError> {
+        let (skill, tool) = match self.find_tool(tool) {
+            Ok(published) => {
+                let spec = published.tool.spec();
+                (spec.provenance.skill.to_string(), spec.name.to_string())
+            }
+            Err(unknown) => match tool.rsplit_once('.') {
+                Some((skill, tool)) => (skill.to_owned(), tool.to_owned()),
+                None => return Err(unknown),
+            },
+        };
+        let found = self.catalog_entry(&skill)?;
+        let descriptor = self.describe(&found).await?;
+        let provenance = descriptor.provenance();
+        let scripts = &self.inner().scripts;
+        let entry = scripts.entry(&found, &descriptor)?;
+        let (declared, _) = scripts.check(entry, &descriptor, &provenance)?;
+        let is_meant = |script: &&Arc<Script>| {
+            script.short_name() == Some(&tool) || script.spec().name.as_str() == tool
+        };
+        let Some(script) = declared.iter().find(is_meant) else {
+            return self.explain_live(&descriptor, provenance, &tool);
         };
         let plan = match arguments {
             None => None,
             Some(arguments) => {
-                let arguments = spec.schema.check(arguments)?;
-                Some(script.plan(
-                    &arguments,
-                    &self.context(CallRequest::new(tool, Value::Null)),
-                )?)
+                let arguments = script.spec().schema.check(arguments)?;
+                let context = self.context(CallRequest::new(tool, Value::Null));
+                let no_file = |path: &SkillPath| {
+                    Err(SkillError::new(
+                        Code::NotFound,
+                        format!("`{path}` is not read"),
+                    ))
+                };
+                Some(script.plan(&arguments, &context, no_file)?)
             }
         };
-        let host = self.inner().scripts.tier.get().map(|tier| tier.host());
-        Explanation::of_script(spec, &script, plan, host)
+        let layers = scripts.runner.get().map(|runner| runner.host().layers());
+        Explanation::of_script(script, plan, layers)
+    }
+
+    fn explain_live(
+        &self,
+        descriptor: &SkillDescriptor,
+        provenance: Provenance,
+        tool: &str,
+    ) -> Result<Explanation, SkillError> {
+        #[cfg(feature = "module")]
+        if let Some(live) = descriptor.tools.iter().find(|live| live.name() == tool) {
+            let boundary = bailiwick_module::Boundary::default();
+            let wrapped = bailiwick_module::rewrap(live.clone(), provenance, boundary)?;
+            return Ok(Explanation::of_module(wrapped.spec()));
+        }
+        let _ = provenance;
+        let names = descriptor.scripts.iter().map(|script| script.name.as_str());
+        let names: Vec<_> = names.collect();
+        Err(SkillError::new(
+            Code::NotFound,
+            format!("`{}` has no tool `{tool}`", descriptor.name),
+        )
+        .with_hint(format!("its tools: {}", names.join(", ")))
+        .with_detail("tool", tool))
     }
 
     /// Builds and checks the tools of a skill's scripts.
@@ -331,58 +425,38 @@ impl SkillManager {
     ) -> Result<(), SkillError> {
         let scripts = &self.inner().scripts;
         let entry = scripts.entry(found, descriptor)?;
-        let held = scripts.grants(entry, None);
         ready.entry = entry.cloned();
-        if descriptor.scripts.is_empty() && held.grants.undeclared_scripts().is_none() {
+        let (declared, undeclared) = scripts.check(entry, descriptor, &ready.provenance)?;
+        if declared.is_empty() && undeclared.is_none() {
             return Ok(());
         }
         let files = self.files(found).await?;
         check_listed(descriptor, &files)?;
-        let tier = scripts.tier(&self.inner().artifacts).await?;
+        let runner = scripts.runner(&self.inner().artifacts).await?;
         let (digest, skill) = (descriptor.digest, descriptor.name.clone());
         let revision = {
-            let tier = tier.clone();
-            off_the_executor(move || tier.materialize(&skill, digest, &files)).await?
+            let runner = runner.clone();
+            off_the_executor(move || runner.materialize(&skill, digest, &files)).await?
         };
-        let mut tools = Vec::new();
-        for declaration in &descriptor.scripts {
-            let name = ToolName::for_script(&descriptor.name, &declaration.name)?;
-            let tool = ScriptTool::declared(
-                tier.clone(),
-                revision.clone(),
-                ready.provenance.clone(),
-                declaration.clone(),
-                scripts.grants(entry, Some(&name)),
-            )?;
-            let tool = Arc::new(tool);
+        let ready_to_run =
+            |script| Arc::new(ScriptTool::new(script, runner.clone(), revision.clone()));
+        for (declaration, script) in descriptor.scripts.iter().zip(declared) {
+            let tool = ready_to_run(script);
             self.prove_interpreter(&declaration.interpreter, &tool)
                 .await?;
-            ready.add(declaration.name.clone(), tool.clone());
-            tools.push(tool);
+            ready.add(declaration.name.clone(), tool);
         }
-        check_rules(entry, descriptor, &tools)?;
-        if descriptor.fail_on_nonzero_exit == Some(false) && held.fail_on_nonzero_exit.is_none() {
+        if descriptor.fail_on_nonzero_exit == Some(false)
+            && entry.and_then(SkillGrants::fail_on_nonzero_exit).is_none()
+        {
             ready.notes.push(
                 "it asks that a non-zero exit is no failure; `fail_on_nonzero_exit` in the policy file decides"
                     .to_owned(),
             );
         }
-        let published: Vec<SkillPath> = descriptor
-            .scripts
-            .iter()
-            .map(|script| script.path.clone())
-            .collect();
-        let undeclared = if held.grants.undeclared_scripts().is_some() {
-            let provenance = ready.provenance.clone();
-            let tool = ScriptTool::undeclared(tier, revision.clone(), provenance, published, held)?;
-            Some(Arc::new(tool))
-        } else {
-            None
-        };
         ready.scripts = Some(LoadedScripts {
+            undeclared: undeclared.map(ready_to_run),
             revision,
-            tools,
-            undeclared,
         });
         Ok(())
     }
@@ -436,14 +510,8 @@ impl SkillManager {
             (loaded.record.clone(), tool)
         })?;
         let Some(tool) = tool else {
-            return Err(SkillError::new(
-                Code::ScriptPolicyWidened,
-                format!("`{name}` may not run scripts that it does not declare"),
-            )
-            .with_hint("grant `undeclared_scripts` to the skill, or declare the script in `bailiwick.yaml`")
-            .with_detail("skill", name.as_str())
-            .with_detail("axis", "undeclared_scripts")
-            .with_detail("held", "nothing"));
+            let provenance = Provenance::new(name, None, None);
+            return Err(ungranted(&provenance));
         };
         let short = tool.spec().name.to_string();
         Ok(Published {
@@ -458,11 +526,11 @@ impl SkillManager {
 fn check_rules(
     entry: Option<&SkillGrants>,
     descriptor: &SkillDescriptor,
-    tools: &[Arc<ScriptTool>],
+    scripts: &[Arc<Script>],
 ) -> Result<(), SkillError> {
     let mut rules = entry.into_iter().flat_map(SkillGrants::tools);
-    let unknown = rules.find(|(name, _)| !tools.iter().any(|tool| tool.spec().name == **name));
-    match unknown {
+    let has = |name: &ToolName| scripts.iter().any(|script| script.spec().name == *name);
+    match rules.find(|(name, _)| !has(name)) {
         None => Ok(()),
         Some((name, origin)) => Err(SkillError::new(
             Code::InvalidSkillsConfig,

@@ -1,7 +1,5 @@
 //! A manager for one command.
 
-use std::path::PathBuf;
-
 use bailiwick::core::{DiscoveredSkill, Scope};
 use bailiwick::package::{DirectorySource, Survey};
 use bailiwick::scripts::Interpreters;
@@ -55,27 +53,6 @@ impl Skills {
     pub(crate) fn lookup(&self, name: &str) -> Result<&DiscoveredSkill, Error> {
         Ok(self.survey.lookup(name)?)
     }
-
-    /// Returns a source in which the very copy that a name means wins.
-    fn source_of(&self, skill: &DiscoveredSkill) -> Result<DirectorySource, Error> {
-        let copy = self
-            .survey
-            .copies
-            .iter()
-            .find(|copy| copy.location == skill.location);
-        if copy.is_none_or(|copy| copy.shadowed_by.is_none()) {
-            return Ok(self.source.clone());
-        }
-        let location = PathBuf::from(&skill.location);
-        let mut roots = self
-            .source
-            .roots()
-            .filter(|(root, scope)| *scope == skill.scope && location.starts_with(root));
-        match roots.next() {
-            Some((root, scope)) => Ok(DirectorySource::open(root)?.scope(scope)),
-            None => Ok(self.source.clone()),
-        }
-    }
 }
 
 /// A manager with one skill loaded.
@@ -92,13 +69,25 @@ pub(crate) async fn load(
     chosen: &Chosen,
     gate: impl Gate + 'static,
 ) -> Result<Loaded, Error> {
-    let skill = skills.lookup(name)?;
+    skills.lookup(name)?;
+    let manager = manager(program, skills, chosen, gate).await?;
+    let report = manager.load(name).await?;
+    Ok(Loaded { manager, report })
+}
+
+/// Builds a manager that offers the skills under a policy.
+pub(crate) async fn manager(
+    program: &Program,
+    skills: &Skills,
+    chosen: &Chosen,
+    gate: impl Gate + 'static,
+) -> Result<SkillManager, Error> {
     let cache = program.config.cache_folder()?;
     folder::private(&cache)?;
     let mut builder = SkillManager::builder()
         .gate(gate)
         .policy(chosen.policy.clone())
-        .source(skills.source_of(skill)?)
+        .source(skills.source.clone())
         .artifacts(artifacts(program)?)
         .cwd(&program.config.cwd);
     if chosen.policy.file().workspace_dir().is_none() {
@@ -107,9 +96,7 @@ pub(crate) async fn load(
     for (name, value) in granted_variables(chosen)? {
         builder = builder.env(name, value);
     }
-    let manager = builder.build().await?;
-    let report = manager.load(skill.name.as_str()).await?;
-    Ok(Loaded { manager, report })
+    builder.build().await
 }
 
 /// Returns who may run scripts under a policy.

@@ -12,7 +12,7 @@ use crate::error::SkillError;
 use crate::live::LiveTool;
 use crate::name::SkillName;
 use crate::path::SkillPath;
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, Provenance};
 
 /// A place that offers skills.
 ///
@@ -221,6 +221,13 @@ impl SkillDescriptor {
             fail_on_nonzero_exit: None,
             notes: Vec::new(),
         }
+    }
+}
+
+impl SkillDescriptor {
+    /// Returns what everything that the skill brings is stamped with.
+    pub fn provenance(&self) -> Provenance {
+        Provenance::new(self.name.clone(), self.version.clone(), self.digest)
     }
 }
 

@@ -35,6 +35,8 @@
 //!
 //! # What it does not enforce
 //!
+//! - Without a mount namespace and a process namespace there is no run: it is refused, and neither a
+//!   bare Landlock domain nor a sweep for left processes stands in.
 //! - It shares the kernel with the run: a fault in the kernel's remaining surface is not contained.
 //! - What an interpreter may read, a script may read.
 //! - Timing and cache channels, `sysinfo(2)` and the number of processors are visible.

@@ -28,7 +28,7 @@ pub(crate) struct Shape {
     /// A file system refuses to map owners, so runs have the owner's uid.
     pub(crate) unmapped: bool,
     pub(crate) proc: bool,
-    /// Devices can be made.
+    /// Devices can be made; in a user namespace none can.
     pub(crate) devices: bool,
     pub(crate) grants_folder: bool,
 }
@@ -52,7 +52,7 @@ impl Shape {
             run_uid: host.uids.is_some(),
             unmapped: false,
             proc: mount && pid && host.probe.proc().is_ok(),
-            devices: host.devices,
+            devices: host.devices && !user,
             grants_folder: false,
         }
     }

@@ -1,7 +1,7 @@
 //! Turns a declared script and validated arguments into a confined run (tier 3).
 //!
-//! A script is a file that a skill ships for an allow-listed [`Interpreter`]. [`ScriptTool`] makes
-//! it a tool of the call path: it renders argv from typed parameters ([`argv`]), derives the policy
+//! A script is a file that a skill ships for an allow-listed [`Interpreter`]. A [`Script`] can be
+//! planned and [`ScriptTool`] makes it a tool of the call path: it renders argv from typed parameters ([`argv`]), derives the policy
 //! of the run and proves it inside the session's, and hands both to the sandbox; what the run wrote
 //! comes back capped, spooled and classified.
 //!
@@ -39,12 +39,14 @@ mod interpreter;
 mod output;
 mod params;
 mod run;
+mod script;
 mod tier;
 mod tool;
 mod workspace;
 
 pub use crate::error::ScriptError;
 pub use crate::interpreter::{Interpreter, Interpreters};
-pub use crate::tier::{ScriptGrants, ScriptSettings, ScriptTier};
-pub use crate::tool::{ScriptPlan, ScriptTool, grant_lines};
+pub use crate::script::{Script, ScriptPlan, grant_lines, ungranted};
+pub use crate::tier::{ScriptGrants, ScriptRunner, ScriptSettings, ScriptTier};
+pub use crate::tool::ScriptTool;
 pub use crate::workspace::{DirWorkspace, Revision, SkillWorkspace, WorkspaceFile};

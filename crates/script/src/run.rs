@@ -15,8 +15,9 @@ use tokio::sync::oneshot;
 use crate::collect;
 use crate::error::ScriptError;
 use crate::output::Transcript;
-use crate::tier::ScriptTier;
-use crate::tool::{CompiledCache, ScriptPlan};
+use crate::script::ScriptPlan;
+use crate::tier::ScriptRunner;
+use crate::tool::CompiledCache;
 use crate::workspace::Revision;
 
 /// Everything a run needs; it keeps the revision's files alive until it ends.
@@ -27,7 +28,7 @@ pub(crate) struct Run {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) fails_on_nonzero: bool,
     pub(crate) cache: Option<CompiledCache>,
-    pub(crate) tier: Arc<ScriptTier>,
+    pub(crate) runner: Arc<ScriptRunner>,
     pub(crate) revision: Arc<Revision>,
     pub(crate) cancel: CancelToken,
 }
@@ -106,7 +107,9 @@ impl Drop for StopOnDrop {
 impl Run {
     fn drive(self, permit: &Permit, switch: &StopSwitch) -> Outcome {
         let mut report = CallReport::new(Tier::Script);
-        report.warnings.clone_from(&self.tier.settings.warnings);
+        report
+            .warnings
+            .clone_from(&self.runner.tier.settings.warnings);
         let completion = match self.start(permit, switch) {
             Ok(completion) => completion,
             Err(error) => return Outcome::new(Err(error), report),
@@ -117,7 +120,8 @@ impl Run {
     fn start(&self, permit: &Permit, switch: &StopSwitch) -> Result<Completion, SkillError> {
         for named in &self.plan.named {
             if named.access == Access::Write {
-                self.tier
+                self.runner
+                    .tier
                     .session
                     .create_file(&self.plan.policy, &named.path)?;
             }
@@ -143,7 +147,7 @@ impl Run {
     /// Compiles the confinement, once per tool for runs that name no path.
     fn compiled(&self) -> Result<Arc<Compiled>, SkillError> {
         let compile = || {
-            self.tier
+            self.runner
                 .compile(&self.plan.policy, &self.plan.interpreter, &self.revision)
                 .map(Arc::new)
         };
@@ -163,7 +167,7 @@ impl Run {
         let source = ArtifactSource::new(self.provenance.skill.clone(), self.tool.clone());
         let stored = transcript.stored();
         let kept = self
-            .tier
+            .runner
             .artifacts
             .put(NewArtifact::new(&stored, OUTPUT_KIND, source.clone()));
         let artifact = match kept {
@@ -177,7 +181,7 @@ impl Run {
         };
         report.artifact.clone_from(&artifact);
         if let Some(folder) = completion.out_dir {
-            let (files, warnings) = collect::collect(folder, &*self.tier.artifacts, &source);
+            let (files, warnings) = collect::collect(folder, &*self.runner.artifacts, &source);
             report.files = files;
             report.warnings.extend(warnings);
         }

@@ -12,17 +12,22 @@ use bailiwick_sandbox::{Base, Compiled, Host, Program, Session};
 use crate::interpreter::{Interpreter, Interpreters};
 use crate::workspace::{Revision, SkillWorkspace, WorkspaceFile};
 
-/// The host's side of tier 3: the sandbox, the session's ceiling, the interpreters, the stores.
+/// What a host decides about its scripts: the session's ceiling, the interpreters, the limits.
 ///
-/// One value serves every skill of a manager. Making one starts no process; it opens the session's
-/// roots, so that later renames of them change nothing.
+/// One value serves every skill of a manager. It can plan every run and start none; making it
+/// opens the session's roots, so that later renames of them change nothing.
 pub struct ScriptTier {
-    pub(crate) host: Host,
     pub(crate) session: Session,
     /// The session's policy with the interpreters that the host base adds to it.
     ceiling: SandboxPolicy,
     pub(crate) settings: ScriptSettings,
-    pub(crate) workspace: Arc<dyn SkillWorkspace>,
+}
+
+/// What runs scripts: the machine's sandbox, the copies of skills, the store of results.
+pub struct ScriptRunner {
+    pub(crate) tier: Arc<ScriptTier>,
+    host: Host,
+    workspace: Arc<dyn SkillWorkspace>,
     pub(crate) artifacts: Arc<dyn ArtifactStore>,
 }
 
@@ -75,12 +80,7 @@ impl ScriptTier {
     ///
     /// `E_INVALID_SKILLS_CONFIG` when a default deadline exceeds its maximum or a root of the
     /// ceiling cannot be opened.
-    pub fn new(
-        host: Host,
-        settings: ScriptSettings,
-        workspace: Arc<dyn SkillWorkspace>,
-        artifacts: Arc<dyn ArtifactStore>,
-    ) -> Result<Self, SkillError> {
+    pub fn new(settings: ScriptSettings) -> Result<Self, SkillError> {
         if settings.wall_default > settings.wall_max {
             return Err(SkillError::new(
                 Code::InvalidSkillsConfig,
@@ -102,23 +102,46 @@ impl ScriptTier {
         let roots: Vec<HostPath> = ceiling.roots().map(|(root, _)| root.clone()).collect();
         let session = Session::open(&roots)?;
         Ok(Self {
-            host,
             session,
             ceiling,
             settings,
-            workspace,
-            artifacts,
         })
-    }
-
-    /// Returns what this machine can enforce.
-    pub fn host(&self) -> &Host {
-        &self.host
     }
 
     /// Returns who may run scripts.
     pub fn interpreters(&self) -> &Interpreters {
         &self.settings.interpreters
+    }
+
+    /// Proves that a policy lies inside the ceiling.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_SCRIPT_POLICY_WIDENED` with the witness.
+    pub fn derive(&self, request: &SandboxPolicy) -> Result<EffectivePolicy, SkillError> {
+        Ok(derive(&self.ceiling, request)?)
+    }
+}
+
+impl ScriptRunner {
+    /// Gives a tier what it needs to run.
+    pub fn new(
+        tier: Arc<ScriptTier>,
+        host: Host,
+        workspace: Arc<dyn SkillWorkspace>,
+        artifacts: Arc<dyn ArtifactStore>,
+    ) -> Self {
+        Self {
+            tier,
+            host,
+            workspace,
+            artifacts,
+        }
+    }
+
+    /// Returns what this machine can enforce.
+    pub fn host(&self) -> &Host {
+        &self.host
     }
 
     /// Copies a skill's files for its scripts.
@@ -149,21 +172,20 @@ impl ScriptTier {
         );
         Ok(Compiled::new(
             &self.host,
-            &self.session,
+            &self.tier.session,
             policy,
             &program,
             revision.root(),
-            self.settings.base,
+            self.tier.settings.base,
         )?)
     }
+}
 
-    /// Proves that a policy lies inside the ceiling.
-    ///
-    /// # Errors
-    ///
-    /// `E_SKILL_SCRIPT_POLICY_WIDENED` with the witness.
-    pub fn derive(&self, request: &SandboxPolicy) -> Result<EffectivePolicy, SkillError> {
-        Ok(derive(&self.ceiling, request)?)
+impl fmt::Debug for ScriptRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptRunner")
+            .field("tier", &self.tier)
+            .finish_non_exhaustive()
     }
 }
 

@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use bailiwick::CancelToken;
-use bailiwick::Error;
-use bailiwick::Explanation;
 use bailiwick::sandbox_policy::{Answer, Rights};
+use bailiwick::{Decision, Error, Explanation, gate_fn};
 use serde_json::{Value, json};
 
 use crate::cli::{Explain, PathAccess};
 use crate::error::{not_json, usage};
-use crate::gate::TerminalGate;
 use crate::policy::{Chosen, host_path};
 use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
@@ -21,7 +18,7 @@ pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
         .as_deref()
         .map(serde_json::from_str::<Value>);
     let call = call.transpose().map_err(|error| not_json(&error))?;
-    let Some((skill, tool)) = arguments.target.split_once('.') else {
+    let Some((skill, _)) = arguments.target.split_once('.') else {
         return Err(usage(
             format!("`{}` names no tool", arguments.target),
             "write `SKILL.TOOL`",
@@ -30,12 +27,10 @@ pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
     let chosen = Chosen::new(&program.config, &program.global, &arguments.grants.flags)?;
     let explanation = block_on(async {
         let skills = Skills::find(program)?;
-        let gate = TerminalGate::new(false, CancelToken::new());
-        let loaded = session::load(program, &skills, skill, &chosen, gate).await?;
-        let address = format!("{}.{tool}", loaded.report.provenance.skill);
-        let explanation = loaded.manager.explain(&address, call);
-        loaded.manager.shutdown().await;
-        explanation
+        skills.lookup(skill)?;
+        let nobody = gate_fn(|_| async { Decision::deny("nothing is called here") });
+        let manager = session::manager(program, &skills, &chosen, nobody).await?;
+        manager.explain(&arguments.target, call).await
     })?;
     match answer(program, arguments, &explanation)? {
         Some(answer) => program.output.answer(

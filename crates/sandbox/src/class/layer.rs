@@ -53,7 +53,8 @@ pub enum Layer {
     Watchdog,
     /// The wall-clock deadline.
     Deadline,
-    /// The launcher adopts and kills what the script leaves behind.
+    /// A process that adopts and kills what the script leaves behind: for runs without a process
+    /// namespace, of which this version makes none.
     Subreaper,
     /// Scratch space on a file system with a size and a number of inodes.
     SizedScratch,

@@ -38,20 +38,14 @@ impl Targets {
     pub(super) fn new() -> io::Result<Self> {
         let mut failed = io::ErrorKind::NotFound.into();
         for place in PUBLIC {
-            match fresh_folder(Path::new(place)).and_then(Self::make_in) {
+            let made = fresh_folder(Path::new(place))
+                .and_then(|folder| Self::make(folder.clone()).inspect_err(|_| remove(&folder)));
+            match made {
                 Ok(targets) => return Ok(targets),
                 Err(error) => failed = error,
             }
         }
         Err(failed)
-    }
-
-    fn make_in(folder: PathBuf) -> io::Result<Self> {
-        let made = Self::make(folder.clone());
-        if made.is_err() {
-            remove(&folder);
-        }
-        made
     }
 
     fn make(folder: PathBuf) -> io::Result<Self> {

@@ -32,6 +32,15 @@ fn a_run_without_control_groups_is_confined_killed_and_limited_all_the_same() {
 }
 
 #[test]
+fn a_host_without_uids_to_give_confines_its_runs_all_the_same() {
+    let bed = Bed::on(without(&[Layer::RunUid]));
+    let completion = bed.script("echo x > /dev/null && echo up");
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert!(completion.layers.is_missing(Layer::RunUid));
+    assert!(!completion.layers.is_in_force(Layer::RunUid));
+}
+
+#[test]
 fn a_run_is_refused_where_a_required_class_has_no_closer() {
     for layers in [
         #[cfg(not(feature = "weaken"))]

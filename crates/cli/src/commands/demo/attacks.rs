@@ -63,7 +63,7 @@ impl Attack {
         let outcome = manager
             .call(&format!("demo-attacks.{}", self.verb()), arguments)
             .await;
-        self.confined(stage, manager, &outcome, seen)
+        self.confined(stage, manager, &outcome, seen).await
     }
 
     fn control(self, stage: &Stage, words: &[String]) -> Result<(bool, String), Error> {
@@ -89,7 +89,7 @@ impl Attack {
         })
     }
 
-    fn confined(
+    async fn confined(
         self,
         stage: &Stage,
         manager: &SkillManager,
@@ -112,7 +112,7 @@ impl Attack {
         let code = error.code();
         Ok(match self {
             Self::Read | Self::Connect => {
-                let answer = self.missing_grant(stage, manager)?;
+                let answer = self.missing_grant(stage, manager).await?;
                 let add = answer.add().unwrap_or("nothing is missing");
                 seen.and(
                     code == Code::ScriptFailed && said.contains(" errno "),
@@ -138,8 +138,9 @@ impl Attack {
     }
 
     /// Asks `explain` which grant the attack lacked.
-    fn missing_grant(self, stage: &Stage, manager: &SkillManager) -> Result<Answer, Error> {
-        let explanation = manager.explain(&format!("demo-attacks.{}", self.verb()), None)?;
+    async fn missing_grant(self, stage: &Stage, manager: &SkillManager) -> Result<Answer, Error> {
+        let tool = format!("demo-attacks.{}", self.verb());
+        let explanation = manager.explain(&tool, None).await?;
         let answer = match self {
             Self::Connect => explanation.host(LOCALHOST, stage.port()?),
             Self::Read | Self::Fork | Self::Allocate | Self::Loop => {

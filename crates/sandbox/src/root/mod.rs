@@ -6,6 +6,10 @@
 //! skill, read-only. Everything that a run writes lies in one tmpfs of fixed size beneath
 //! `/run/rw`, which `/tmp` and `/dev/shm` lead to. A granted place stands at its own path.
 
+mod part;
+#[cfg(weaken)]
+mod weakened;
+
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -13,9 +17,10 @@ use std::path::Path;
 use bailiwick_policy::{EffectivePolicy, HostPath, Rights};
 use rustix::fs::{FileType, fstat};
 
+pub(crate) use self::part::Owner;
+use self::part::{Content, Part};
 use crate::encode::Writer;
 use crate::error::SandboxError;
-use crate::plan::NONE;
 use crate::session::{Opened, Session, open_trusted};
 use crate::shape::Shape;
 
@@ -75,57 +80,6 @@ pub(crate) struct Rule {
     pub(crate) derived: Rights,
 }
 
-/// A uid and gid.
-pub(crate) type Owner = (u32, u32);
-
-#[derive(Debug)]
-enum Part {
-    Directory {
-        path: String,
-        mode: u32,
-        own: bool,
-    },
-    Link {
-        path: String,
-        target: String,
-    },
-    File {
-        path: String,
-        content: Content,
-    },
-    Device {
-        path: String,
-        number: u32,
-    },
-    Bind {
-        path: String,
-        source: usize,
-        attributes: u64,
-        owner: Option<Owner>,
-    },
-    Alias {
-        path: String,
-        from: String,
-    },
-    Scratch {
-        path: String,
-        size: u64,
-        inodes: u64,
-    },
-    Processes {
-        path: String,
-    },
-}
-
-/// What a made-up file holds.
-#[derive(Clone, Copy, Debug)]
-enum Content {
-    Empty,
-    Fixed(&'static str),
-    Passwd,
-    Group,
-}
-
 impl Root {
     /// Lists the parts for one policy.
     pub(crate) fn new(
@@ -172,20 +126,7 @@ impl Root {
 
     /// Returns the owners of granted places, each once.
     pub(crate) fn owners(&self) -> Vec<Owner> {
-        let mut owners: Vec<_> = self
-            .parts
-            .iter()
-            .filter_map(|part| match part {
-                Part::Bind { owner, .. } => *owner,
-                Part::Directory { .. }
-                | Part::Link { .. }
-                | Part::File { .. }
-                | Part::Device { .. }
-                | Part::Alias { .. }
-                | Part::Scratch { .. }
-                | Part::Processes { .. } => None,
-            })
-            .collect();
+        let mut owners: Vec<_> = self.parts.iter().filter_map(Part::owner).collect();
         owners.sort_unstable();
         owners.dedup();
         owners
@@ -194,15 +135,7 @@ impl Root {
     /// Names the part with a number, for an error at its step.
     pub(crate) fn subject(&self, item: u32) -> Option<String> {
         let part = self.parts.get(usize::try_from(item).ok()?)?;
-        let (Part::Directory { path, .. }
-        | Part::Link { path, .. }
-        | Part::File { path, .. }
-        | Part::Device { path, .. }
-        | Part::Bind { path, .. }
-        | Part::Alias { path, .. }
-        | Part::Scratch { path, .. }
-        | Part::Processes { path }) = part;
-        Some(format!("/{path}"))
+        Some(format!("/{}", part.path()))
     }
 
     /// Writes the parts into a plan. `first` is the number of the first source; `map` gives the
@@ -214,33 +147,8 @@ impl Root {
         user: Owner,
         map: impl Fn(Owner) -> Option<u32>,
     ) {
-        writer.list(&self.parts, |writer, part| match part {
-            Part::Directory { path, mode, own } => writer.directory(path, *mode, *own),
-            Part::Link { path, target } => writer.link(path, target),
-            Part::File { path, content } => {
-                writer.file(path, 0o444, content.text(user).as_bytes());
-            }
-            Part::Device { path, number } => writer.device(path, *number),
-            Part::Bind {
-                path,
-                source,
-                attributes,
-                owner,
-            } => {
-                let source = first.saturating_add(u32::try_from(*source).unwrap_or(NONE));
-                writer.bind(
-                    path,
-                    source,
-                    *attributes,
-                    owner.and_then(&map).unwrap_or(NONE),
-                );
-            }
-            Part::Alias { path, from } => writer.alias(path, from),
-            Part::Scratch { path, size, inodes } => {
-                let options = format!("size={size},nr_inodes={inodes},mode=755");
-                writer.scratch(path, &options);
-            }
-            Part::Processes { path } => writer.processes(path),
+        writer.list(&self.parts, |writer, part| {
+            part.write(writer, first, user, &map);
         });
     }
 
@@ -527,16 +435,7 @@ impl Root {
                 continue;
             };
             let path = inside(path);
-            let known = self.parts.iter().any(|part| match part {
-                Part::Directory { path: made, .. } => *made == path,
-                Part::Link { .. }
-                | Part::File { .. }
-                | Part::Device { .. }
-                | Part::Bind { .. }
-                | Part::Alias { .. }
-                | Part::Scratch { .. }
-                | Part::Processes { .. } => false,
-            });
+            let known = self.parts.iter().any(|part| part.is_directory(&path));
             if !known {
                 self.parts.push(Part::Directory {
                     path,
@@ -582,63 +481,12 @@ impl Root {
     }
 }
 
-#[cfg(weaken)]
-impl Root {
-    /// Takes from the root what the host is to do without.
-    pub(crate) fn weakened(mut self, host: &crate::Host) -> Result<Self, SandboxError> {
-        if host.is_without(crate::Layer::SizedScratch) {
-            for part in &mut self.parts {
-                if let Part::Scratch { size, inodes, .. } = part {
-                    // To a tmpfs, zero is no bound.
-                    (*size, *inodes) = (0, 0);
-                }
-            }
-        }
-        if host.is_without(crate::Layer::PreparedRoot) {
-            self.expose()?;
-        }
-        Ok(self)
-    }
-
-    /// Binds the host's own folders over the root's, writable, but for those that a run needs.
-    fn expose(&mut self) -> Result<(), SandboxError> {
-        let failed = |source| SandboxError::host("list the host's root", source);
-        for entry in fs::read_dir("/").map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let path = format!("/{}", entry.file_name().to_string_lossy());
-            let own = ["/dev", "/proc", "/run", "/skill", "/sys", "/usr"];
-            if !entry.file_type().map_err(failed)?.is_dir() || own.contains(&path.as_str()) {
-                continue;
-            }
-            let source = open_trusted(&path)
-                .map_err(|errno| SandboxError::host(format!("open `{path}`"), errno))?;
-            self.directory(&path);
-            self.bind_opened(&path, source, 0, None);
-        }
-        Ok(())
-    }
-}
-
 /// Says whether a path is one of `places` or lies beneath one.
 fn is_beneath(path: &str, places: &[String]) -> bool {
     places.iter().any(|place| {
         path.strip_prefix(place.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
-}
-
-impl Content {
-    fn text(self, (uid, gid): Owner) -> String {
-        match self {
-            Self::Empty => String::new(),
-            Self::Fixed(text) => text.to_owned(),
-            Self::Passwd => format!(
-                "root:x:0:0:root:/:/usr/sbin/nologin\n\
-                 skill:x:{uid}:{gid}:skill:{SCRATCH}/home:/bin/sh\n"
-            ),
-            Self::Group => format!("root:x:0:\nskill:x:{gid}:\n"),
-        }
-    }
 }
 
 /// The path of a part relative to the root.
