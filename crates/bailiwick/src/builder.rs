@@ -179,8 +179,9 @@ impl Builder<Guarded> {
     ///
     /// # Errors
     ///
-    /// `E_INVALID_SKILLS_CONFIG` for two sources of one label, a host tool named twice or reserved,
-    /// a working directory that is not absolute or gone, or an impossible policy.
+    /// `E_INVALID_SKILLS_CONFIG` for two sources of one label, a working directory that is not
+    /// absolute or not there, or an impossible policy; `E_SKILL_TOOL_COLLISION` for a host tool
+    /// whose name the runtime reserves.
     pub async fn build(self) -> Result<SkillManager, SkillError> {
         let parts = self.parts;
         for (index, source) in parts.sources.iter().enumerate() {
@@ -199,10 +200,10 @@ impl Builder<Guarded> {
             names.claim_for_host(name)?;
         }
         let cwd = match &parts.cwd {
-            Some(cwd) if cwd.is_absolute() => cwd.clone(),
+            Some(cwd) if cwd.is_absolute() && cwd.is_dir() => cwd.clone(),
             Some(_) => {
                 return Err(invalid(
-                    "the working directory is not absolute",
+                    "the working directory is not an absolute path of a folder",
                     "give its absolute path",
                 ));
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bailiwick_core::{
-    CancelToken, Code, DiscoveredSkill, Discovery, SkillError, SkillSource, Skip,
+    CancelToken, Code, DiscoveredSkill, Discovery, SkillError, SkillSource, Skip, contain_panic,
 };
 use serde::Serialize;
 
@@ -96,7 +96,8 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// `E_SKILL_NOT_FOUND`, naming near names, skips and failed sources that may explain it.
+    /// `E_SKILL_MANIFEST_INVALID` for a name that a broken copy takes, else `E_SKILL_NOT_FOUND`, naming
+    /// what was found or the failed source that may explain it.
     pub(crate) fn find(&self, text: &str) -> Result<&Found, SkillError> {
         let (name, scope) = text
             .split_once('@')
@@ -172,10 +173,12 @@ pub(crate) async fn within<'a, T>(
         .with_hint("repair the source, or remove it; the other sources still work")
         .with_detail("source", source.id())
     };
-    match tokio::time::timeout(deadline, ask(cancel.clone())).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) if speaks_for_itself(error.code()) => Err(error),
-        Ok(Err(error)) => Err(failed(error.message()).with_source(error)),
+    let asked = contain_panic(async { ask(cancel.clone()).await });
+    match tokio::time::timeout(deadline, asked).await {
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(error))) if speaks_for_itself(error.code()) => Err(error),
+        Ok(Ok(Err(error))) => Err(failed(error.message()).with_source(error)),
+        Ok(Err(panicked)) => Err(failed(&panicked.to_string())),
         Err(_) => {
             cancel.cancel();
             Err(failed("it did not answer within its deadline"))

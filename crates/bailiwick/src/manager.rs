@@ -208,7 +208,7 @@ impl SkillManager {
         let descriptor = self.describe(&found).await?;
         let record = Record::new(descriptor.name.clone());
         let prepared = self.prepare(&found, descriptor).await?;
-        self.publish(&found, record, prepared)
+        self.publish(record, prepared)
     }
 
     /// Unloads a skill: its tools vanish at once, calls in flight go on and keep its files.
@@ -234,7 +234,10 @@ impl SkillManager {
             };
             state.remove(&skill)
         };
-        loaded.map_or(Ok(()), Loaded::release)
+        match loaded {
+            Some(loaded) => loaded.release().await,
+            None => Ok(()),
+        }
     }
 
     /// Returns what every source offered, winners and shadowed copies, in the order of discovery.
@@ -385,7 +388,7 @@ impl SkillManager {
         for loaded in loaded {
             loaded.record.idle().await;
             // A folder that cannot be removed is swept at the next start; there is nobody to tell.
-            let _ = loaded.release();
+            let _ = loaded.release().await;
         }
     }
 
@@ -459,12 +462,7 @@ impl SkillManager {
         Ok(ready)
     }
 
-    fn publish(
-        &self,
-        found: &Found,
-        record: Arc<Record>,
-        ready: Ready,
-    ) -> Result<LoadReport, SkillError> {
+    fn publish(&self, record: Arc<Record>, ready: Ready) -> Result<LoadReport, SkillError> {
         let names: Vec<ToolName> = ready
             .tools
             .iter()
@@ -474,9 +472,7 @@ impl SkillManager {
         if state.shut_down {
             return Err(shut_down());
         }
-        state
-            .names
-            .claim(&ready.provenance.skill, found.skill.scope, &names)?;
+        state.names.claim(&ready.provenance.skill, &names)?;
         let mut notes = ready.notes;
         for (short, tool) in ready.tools {
             let name = tool.spec().name.clone();
@@ -643,10 +639,14 @@ impl State {
 
 impl Loaded {
     /// Lets go of the skill's files.
-    fn release(self) -> Result<(), SkillError> {
+    #[cfg_attr(
+        not(feature = "script"),
+        expect(clippy::unused_async, reason = "only scripts have files")
+    )]
+    async fn release(self) -> Result<(), SkillError> {
         #[cfg(feature = "script")]
         if let Some(scripts) = self.scripts {
-            return scripts.release();
+            return scripts.release().await;
         }
         Ok(())
     }

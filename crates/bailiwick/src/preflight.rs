@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bailiwick_core::{Code, Reserved, Scope, SkillError, SkillName, ToolName};
+use bailiwick_core::{Code, Reserved, SkillError, SkillName, ToolName};
 
 /// Who owns a published name.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -18,7 +18,8 @@ pub(crate) enum Owner {
 pub(crate) struct Names(BTreeMap<String, (ToolName, Owner)>);
 
 impl Names {
-    /// Checks every name that a skill wants to publish and claims them all, or none.
+    /// Checks every name that a skill wants to publish and claims them all, or none. Each check
+    /// covers every name before the next one begins.
     ///
     /// # Errors
     ///
@@ -27,62 +28,69 @@ impl Names {
     pub(crate) fn claim(
         &mut self,
         skill: &SkillName,
-        scope: Scope,
         names: &[ToolName],
     ) -> Result<(), SkillError> {
         for (index, name) in names.iter().enumerate() {
             if names[..index].iter().any(|other| key(other) == key(name)) {
                 return Err(duplicate(skill, name));
             }
-            let owner = self.0.get(&key(name)).map(|(_, owner)| owner);
-            if let Some(Owner::Skill(other)) = owner {
-                return Err(collision(
-                    skill,
-                    name,
-                    &format!("the skill `{other}` publishes it"),
-                ));
+        }
+        for name in names {
+            if let Some(Owner::Skill(other)) = self.owner(name) {
+                let reason = format!("the skill `{other}` publishes it");
+                return Err(collision(skill, name, &reason));
             }
+        }
+        for name in names {
             match name.reserved() {
                 Some(Reserved::Absolutely) => {
                     return Err(collision(skill, name, "the runtime reserves it"));
                 }
-                Some(Reserved::ForBundled) if scope != Scope::Bundled => {
-                    return Err(collision(
-                        skill,
-                        name,
-                        "it is reserved for the bundled skill that owns it",
-                    ));
+                // No bundled skill is part of this version, so nobody is the owner.
+                Some(Reserved::ForBundled) => {
+                    let reason = "it is reserved for the bundled skill that owns it";
+                    return Err(collision(skill, name, reason));
                 }
-                Some(Reserved::ForBundled) | None => {}
+                None => {}
             }
-            if owner == Some(&Owner::Host) {
+        }
+        for name in names {
+            if self.owner(name) == Some(&Owner::Host) {
                 return Err(collision(skill, name, "the host owns it"));
             }
         }
         for name in names {
-            self.0
-                .insert(key(name), (name.clone(), Owner::Skill(skill.clone())));
+            let owner = Owner::Skill(skill.clone());
+            self.0.insert(key(name), (name.clone(), owner));
         }
         Ok(())
     }
 
-    /// Claims a name for the host.
+    fn owner(&self, name: &ToolName) -> Option<&Owner> {
+        self.0.get(&key(name)).map(|(_, owner)| owner)
+    }
+
+    /// Claims a name for the host; claiming it again changes nothing.
     ///
     /// # Errors
     ///
-    /// `E_SKILL_TOOL_COLLISION` when a loaded skill publishes it: nothing is replaced.
+    /// `E_SKILL_TOOL_COLLISION` when a loaded skill publishes it, since nothing is replaced, or the
+    /// runtime reserves it for itself.
     pub(crate) fn claim_for_host(&mut self, name: &ToolName) -> Result<(), SkillError> {
-        match self.0.get(&key(name)) {
-            Some((_, Owner::Skill(skill))) => Err(collision(
-                skill,
-                name,
-                "a loaded skill publishes it; unload that skill first",
-            )),
-            Some((_, Owner::Host)) | None => {
+        let reason = match (self.owner(name), name.reserved()) {
+            (Some(Owner::Skill(skill)), _) => format!("the loaded skill `{skill}` publishes it"),
+            (_, Some(Reserved::Absolutely)) => "the runtime reserves it".to_owned(),
+            (Some(Owner::Host) | None, Some(Reserved::ForBundled) | None) => {
                 self.0.insert(key(name), (name.clone(), Owner::Host));
-                Ok(())
+                return Ok(());
             }
-        }
+        };
+        Err(SkillError::new(
+            Code::ToolCollision,
+            format!("the host cannot own `{name}`: {reason}"),
+        )
+        .with_hint("give the host's tool another name, or unload the skill first")
+        .with_detail("tool", name.as_str()))
     }
 
     /// Gives up every name of a skill.
@@ -131,62 +139,52 @@ mod tests {
     #[test]
     fn a_failed_claim_claims_nothing_and_a_release_frees_the_names() {
         let mut table = Names::default();
-        table
-            .claim(&skill("a"), Scope::User, &names(&["x", "y"]))
-            .unwrap();
-        let error = table
-            .claim(&skill("b"), Scope::User, &names(&["z", "X"]))
-            .unwrap_err();
+        table.claim(&skill("a"), &names(&["x", "y"])).unwrap();
+        let error = table.claim(&skill("b"), &names(&["z", "X"])).unwrap_err();
         assert_eq!(error.code(), Code::ToolCollision);
-        table
-            .claim(&skill("c"), Scope::User, &names(&["z"]))
-            .unwrap();
+        table.claim(&skill("c"), &names(&["z"])).unwrap();
         table.release(&skill("a"));
-        table
-            .claim(&skill("b"), Scope::User, &names(&["X"]))
-            .unwrap();
+        table.claim(&skill("b"), &names(&["X"])).unwrap();
     }
 
     #[test]
     fn the_checks_come_in_the_order_of_the_contract() {
         let mut table = Names::default();
-        table.claim_for_host(&"bash".parse().unwrap()).unwrap();
-        let code = |table: &mut Names, list: &[&str]| {
-            table
-                .claim(&skill("b"), Scope::User, &names(list))
-                .unwrap_err()
+        table.claim_for_host(&"deploy".parse().unwrap()).unwrap();
+        table.claim(&skill("a"), &names(&["taken"])).unwrap();
+        let refused = |table: &mut Names, list: &[&str]| {
+            let error = table.claim(&skill("b"), &names(list)).unwrap_err();
+            (error.code(), error.message().to_owned())
         };
-        assert_eq!(
-            code(&mut table, &["load_skill", "load_skill"]).code(),
-            Code::ToolCollision
+        let (code, _) = refused(
+            &mut table,
+            &["deploy", "bash", "load_skill", "taken", "x", "X"],
         );
-        assert_eq!(code(&mut table, &["x", "X"]).code(), Code::ToolDuplicate);
+        assert_eq!(code, Code::ToolDuplicate);
+        let (_, reason) = refused(&mut table, &["deploy", "load_skill", "taken"]);
+        assert!(reason.contains("the skill `a` publishes it"), "{reason}");
+        let (_, reason) = refused(&mut table, &["deploy", "load_skill"]);
+        assert!(reason.contains("the runtime reserves it"), "{reason}");
+        let (_, reason) = refused(&mut table, &["deploy", "bash"]);
         assert!(
-            code(&mut table, &["bash"])
-                .message()
-                .contains("reserved for the bundled")
+            reason.contains("reserved for the bundled skill"),
+            "{reason}"
         );
-        assert!(
-            table
-                .claim(&skill("b"), Scope::Bundled, &names(&["bash"]))
-                .unwrap_err()
-                .message()
-                .contains("host owns")
-        );
+        let (_, reason) = refused(&mut table, &["deploy"]);
+        assert!(reason.contains("the host owns it"), "{reason}");
     }
 
     #[test]
-    fn a_host_tool_never_replaces_a_loaded_one() {
+    fn a_host_tool_never_replaces_a_loaded_one_and_takes_no_reader() {
         let mut table = Names::default();
-        table
-            .claim(&skill("a"), Scope::User, &names(&["report"]))
-            .unwrap();
-        assert_eq!(
+        table.claim(&skill("a"), &names(&["report"])).unwrap();
+        let mut code = |name: &str| {
             table
-                .claim_for_host(&"Report".parse().unwrap())
+                .claim_for_host(&name.parse().unwrap())
                 .unwrap_err()
-                .code(),
-            Code::ToolCollision
-        );
+                .code()
+        };
+        assert_eq!(code("Report"), Code::ToolCollision);
+        assert_eq!(code("artifact_grep"), Code::ToolCollision);
     }
 }

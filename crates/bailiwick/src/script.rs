@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bailiwick_core::{
-    ArtifactStore, Code, Outcome, Provenance, SkillDescriptor, SkillError, SkillName, SkillPath,
-    Tool as _, ToolName,
+    ArtifactStore, CallReport, Code, Outcome, Provenance, SkillDescriptor, SkillError, SkillName,
+    SkillPath, Tier, Tool as _, ToolName, Violation,
 };
 use bailiwick_policy::{CliGrants, Grants, HostPath, SandboxPolicy, SkillGrants, ThreatClass};
 use bailiwick_sandbox::{Host, HostConfig};
@@ -44,7 +44,12 @@ impl ScriptConfig {
     /// `E_INVALID_SKILLS_CONFIG` for an interpreter of the file that is no program.
     pub(crate) fn checked(self) -> Result<Scripts, SkillError> {
         let file = self.policy.file();
-        let mut session = file.ceiling(self.policy.cli_grants())?;
+        let cli = self.policy.cli_grants();
+        let mut session = match &self.permissive_ceiling {
+            None => file.ceiling(cli)?,
+            // The subset proof has another ceiling; what a person grants is not held to this one.
+            Some(_) => cli.grants().apply_with_params(file.session_policy()),
+        };
         for class in &self.accepted {
             session = session.without_requirement(*class);
         }
@@ -104,9 +109,9 @@ pub(crate) struct LoadedScripts {
 
 impl LoadedScripts {
     /// Lets go of the skill's files; calls in flight keep them.
-    pub(crate) fn release(self) -> Result<(), SkillError> {
+    pub(crate) async fn release(self) -> Result<(), SkillError> {
         drop(self.undeclared);
-        self.revision.release()
+        off_the_executor(move || self.revision.release()).await
     }
 }
 
@@ -130,7 +135,9 @@ impl Scripts {
         settings.wall_max = file.limits().wall();
         settings.fail_on_nonzero_exit = file.fail_on_nonzero_exit();
         settings.environment = self.config.environment.clone();
-        settings.permissive_ceiling = self.config.permissive_ceiling.clone();
+        settings
+            .permissive_ceiling
+            .clone_from(&self.config.permissive_ceiling);
         let tier = Arc::new(ScriptTier::new(settings)?);
         Ok(self.tier.get_or_init(|| tier))
     }
@@ -261,7 +268,8 @@ impl Scripts {
         if !is_granted {
             return Ok((declared, None));
         }
-        let published = descriptor.scripts.iter().map(|script| script.path.clone());
+        let declared_files = descriptor.scripts.iter().map(|script| &script.path);
+        let published = declared_files.chain(&descriptor.listed).cloned();
         let undeclared =
             Script::undeclared(tier.clone(), provenance.clone(), published.collect(), held)?;
         Ok((declared, Some(Arc::new(undeclared))))
@@ -315,26 +323,20 @@ impl SkillManager {
         request: CallRequest,
     ) -> Outcome {
         let mut request = request;
-        request.arguments = match request.arguments {
-            Value::Object(mut object) => {
-                object.insert("script".to_owned(), json!(script));
-                object.insert("args".to_owned(), json!(args));
-                Value::Object(object)
-            }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_) => {
-                json!({ "script": script, "args": args })
+        let mut arguments = match std::mem::take(&mut request.arguments) {
+            Value::Object(arguments) => arguments,
+            Value::Null => serde_json::Map::new(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                let violation = Violation::new("", "the arguments are not an object");
+                return refused(Violation::reject(&[violation]));
             }
         };
+        arguments.insert("script".to_owned(), json!(script));
+        arguments.insert("args".to_owned(), json!(args));
+        request.arguments = Value::Object(arguments);
         match self.undeclared(skill) {
             Ok(published) => self.call_published(&published, request).await,
-            Err(error) => Outcome::new(
-                Err(error),
-                bailiwick_core::CallReport::new(bailiwick_core::Tier::Script),
-            ),
+            Err(error) => refused(error),
         }
     }
 
@@ -373,7 +375,7 @@ impl SkillManager {
             script.short_name() == Some(&tool) || script.spec().name.as_str() == tool
         };
         let Some(script) = declared.iter().find(is_meant) else {
-            return self.explain_live(&descriptor, provenance, &tool);
+            return explain_live(&descriptor, provenance, &tool);
         };
         let plan = match arguments {
             None => None,
@@ -393,30 +395,9 @@ impl SkillManager {
         Explanation::of_script(script, plan, layers)
     }
 
-    fn explain_live(
-        &self,
-        descriptor: &SkillDescriptor,
-        provenance: Provenance,
-        tool: &str,
-    ) -> Result<Explanation, SkillError> {
-        #[cfg(feature = "module")]
-        if let Some(live) = descriptor.tools.iter().find(|live| live.name() == tool) {
-            let boundary = bailiwick_module::Boundary::default();
-            let wrapped = bailiwick_module::rewrap(live.clone(), provenance, boundary)?;
-            return Ok(Explanation::of_module(wrapped.spec()));
-        }
-        let _ = provenance;
-        let names = descriptor.scripts.iter().map(|script| script.name.as_str());
-        let names: Vec<_> = names.collect();
-        Err(SkillError::new(
-            Code::NotFound,
-            format!("`{}` has no tool `{tool}`", descriptor.name),
-        )
-        .with_hint(format!("its tools: {}", names.join(", ")))
-        .with_detail("tool", tool))
-    }
-
     /// Builds and checks the tools of a skill's scripts.
+    ///
+    /// The files are read once: what is verified, stamped and granted to is what will run.
     pub(crate) async fn prepare_scripts(
         &self,
         found: &Found,
@@ -424,14 +405,22 @@ impl SkillManager {
         ready: &mut Ready,
     ) -> Result<(), SkillError> {
         let scripts = &self.inner().scripts;
-        let entry = scripts.entry(found, descriptor)?;
+        let files = match descriptor.digest {
+            None if descriptor.scripts.is_empty() => Vec::new(),
+            Some(_) | None => self.files(found).await?,
+        };
+        let mut descriptor = descriptor.clone();
+        if descriptor.digest.is_none() && !files.is_empty() {
+            descriptor.digest = Some(WorkspaceFile::digest(&files));
+            ready.provenance = descriptor.provenance();
+        }
+        let entry = scripts.entry(found, &descriptor)?;
         ready.entry = entry.cloned();
-        let (declared, undeclared) = scripts.check(entry, descriptor, &ready.provenance)?;
+        let (declared, undeclared) = scripts.check(entry, &descriptor, &ready.provenance)?;
         if declared.is_empty() && undeclared.is_none() {
             return Ok(());
         }
-        let files = self.files(found).await?;
-        check_listed(descriptor, &files)?;
+        check_listed(&descriptor, &files)?;
         let runner = scripts.runner(&self.inner().artifacts).await?;
         let (digest, skill) = (descriptor.digest, descriptor.name.clone());
         let revision = {
@@ -442,8 +431,7 @@ impl SkillManager {
             |script| Arc::new(ScriptTool::new(script, runner.clone(), revision.clone()));
         for (declaration, script) in descriptor.scripts.iter().zip(declared) {
             let tool = ready_to_run(script);
-            self.prove_interpreter(&declaration.interpreter, &tool)
-                .await?;
+            self.prove(&declaration.interpreter, &tool).await?;
             ready.add(declaration.name.clone(), tool);
         }
         if descriptor.fail_on_nonzero_exit == Some(false)
@@ -478,21 +466,23 @@ impl SkillManager {
         Ok(files)
     }
 
-    /// Runs a no-op under the tool's policy, once per interpreter: what cannot start is told at
-    /// load and not at the first call.
-    async fn prove_interpreter(&self, key: &str, tool: &Arc<ScriptTool>) -> Result<(), SkillError> {
+    /// Compiles the tool's confinement, and runs a no-op under it once per interpreter: what cannot
+    /// start is told at load and not at the first call.
+    async fn prove(&self, key: &str, tool: &Arc<ScriptTool>) -> Result<(), SkillError> {
         let proven = || {
-            self.inner()
-                .scripts
-                .proven
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
+            let proven = &self.inner().scripts.proven;
+            proven.lock().unwrap_or_else(PoisonError::into_inner)
         };
-        if proven().contains(key) {
-            return Ok(());
-        }
+        let is_proven = proven().contains(key);
         let tool = tool.clone();
-        off_the_executor(move || tool.prove_interpreter()).await?;
+        off_the_executor(move || {
+            if is_proven {
+                tool.compile_standing()
+            } else {
+                tool.prove_interpreter()
+            }
+        })
+        .await?;
         proven().insert(key.to_owned());
         Ok(())
     }
@@ -522,6 +512,34 @@ impl SkillManager {
     }
 }
 
+/// Explains a live tool of a skill, which nothing confines.
+fn explain_live(
+    descriptor: &SkillDescriptor,
+    provenance: Provenance,
+    tool: &str,
+) -> Result<Explanation, SkillError> {
+    #[cfg(feature = "module")]
+    if let Some(live) = descriptor.tools.iter().find(|live| live.name() == tool) {
+        let boundary = bailiwick_module::Boundary::default();
+        let wrapped = bailiwick_module::rewrap(live.clone(), provenance, boundary)?;
+        return Ok(Explanation::of_module(wrapped.spec()));
+    }
+    let _ = provenance;
+    let names = descriptor.scripts.iter().map(|script| script.name.as_str());
+    let names: Vec<_> = names.collect();
+    Err(SkillError::new(
+        Code::NotFound,
+        format!("`{}` has no tool `{tool}`", descriptor.name),
+    )
+    .with_hint(format!("its tools: {}", names.join(", ")))
+    .with_detail("tool", tool))
+}
+
+/// A call that did not come as far as a script.
+fn refused(error: SkillError) -> Outcome {
+    Outcome::new(Err(error), CallReport::new(Tier::Script))
+}
+
 /// Refuses a rule of the policy file for a tool that the skill does not have.
 fn check_rules(
     entry: Option<&SkillGrants>,
@@ -529,7 +547,13 @@ fn check_rules(
     scripts: &[Arc<Script>],
 ) -> Result<(), SkillError> {
     let mut rules = entry.into_iter().flat_map(SkillGrants::tools);
-    let has = |name: &ToolName| scripts.iter().any(|script| script.spec().name == *name);
+    let has = |name: &ToolName| {
+        scripts.iter().any(|script| script.spec().name == *name)
+            || descriptor
+                .tools
+                .iter()
+                .any(|live| live.name() == name.as_str())
+    };
     match rules.find(|(name, _)| !has(name)) {
         None => Ok(()),
         Some((name, origin)) => Err(SkillError::new(

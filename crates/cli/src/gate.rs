@@ -7,6 +7,7 @@ use bailiwick::core::{BoxFuture, one_line};
 use bailiwick::sandbox_policy::Ask;
 use bailiwick::{CancelToken, Decision, Effects, Gate, GateRequest, GateUnavailable};
 use inquire::{Confirm, InquireError};
+use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 
 use crate::text::printable;
 
@@ -53,12 +54,32 @@ impl Gate for TerminalGate {
                 Step::Unanswered => Err(GateUnavailable::new("there is no terminal to ask at")
                     .hint("answer with `--yes`, which grants nothing, or run it on a terminal")),
                 Step::Ask => {
+                    let _settings = TerminalSettings::kept();
                     let cancel = self.cancel.clone();
                     let answer = tokio::task::spawn_blocking(move || put(&request, &cancel)).await;
                     answer.unwrap_or_else(|_| Err(GateUnavailable::new("the question was lost")))
                 }
             }
         })
+    }
+}
+
+/// The terminal's settings, which a question changes; put back even when nobody waits for its
+/// answer any longer.
+struct TerminalSettings(Option<Termios>);
+
+impl TerminalSettings {
+    fn kept() -> Self {
+        Self(tcgetattr(std::io::stdin()).ok())
+    }
+}
+
+impl Drop for TerminalSettings {
+    fn drop(&mut self) {
+        if let Some(settings) = &self.0 {
+            // A terminal that has gone away needs no settings.
+            let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, settings);
+        }
     }
 }
 

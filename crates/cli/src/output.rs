@@ -11,8 +11,8 @@ use crate::text::{escaped_json, printable};
 
 /// The two streams: data on one, everything else on the other.
 ///
-/// What is written passes [`printable`], so that no text of a skill's steers a terminal. A reader
-/// who went away is no failure.
+/// What is written passes [`printable`], so that no text of a skill's steers a terminal; what was
+/// made safe where it was coloured has a way of its own. A reader who went away is no failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
     json: bool,
@@ -39,8 +39,18 @@ impl Output {
         text: impl FnOnce() -> String,
         object: impl FnOnce() -> Value,
     ) -> Result<(), Error> {
+        self.colored_answer(|| printable(&text()).into_owned(), object)
+    }
+
+    /// Writes an answer whose text has colours of ours, and is safe: nothing of a skill's is in it
+    /// that did not pass [`printable`] or its like.
+    pub(crate) fn colored_answer(
+        self,
+        text: impl FnOnce() -> String,
+        object: impl FnOnce() -> Value,
+    ) -> Result<(), Error> {
         if !self.json {
-            return self.data(&text());
+            return write_text(&text());
         }
         let mut envelope = json!({ "ok": true, "error": null });
         if let (Value::Object(envelope), Value::Object(object)) = (&mut envelope, object()) {
@@ -51,12 +61,7 @@ impl Output {
 
     /// Writes text to standard output, ended by a line end.
     pub(crate) fn data(self, text: &str) -> Result<(), Error> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        let text = printable(text);
-        let end = if text.ends_with('\n') { "" } else { "\n" };
-        written(write!(anstream::stdout(), "{text}{end}"))
+        write_text(&printable(text))
     }
 
     /// Writes bytes as they are, except to a terminal.
@@ -107,8 +112,14 @@ impl Output {
         }
         let message = printable(error.message());
         let _ = writeln!(stderr, "{ERROR}error{ERROR:#}: {}: {message}", error.code());
+        self.hint(error);
+    }
+
+    /// Writes what to do about an error.
+    pub(crate) fn hint(self, error: &Error) {
         if let Some(hint) = error.hint() {
-            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", printable(hint));
+            let hint = printable(hint);
+            let _ = writeln!(anstream::stderr(), "{HINT}hint{HINT:#}: {hint}");
         }
     }
 }
@@ -116,6 +127,15 @@ impl Output {
 /// Returns whether standard output shows colours.
 pub(crate) fn colors() -> bool {
     anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Writes text that is safe already to standard output, ended by a line end.
+fn write_text(text: &str) -> Result<(), Error> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    written(write!(anstream::stdout(), "{text}{end}"))
 }
 
 fn written(result: io::Result<()>) -> Result<(), Error> {

@@ -12,6 +12,7 @@ use crate::cli::Global;
 use crate::config::Config;
 use crate::error::{cannot, usage};
 use crate::folder;
+use crate::output::Output;
 
 /// The policy that holds, and what a project would like it to be.
 #[derive(Clone, Debug)]
@@ -49,7 +50,10 @@ impl Chosen {
     /// adds what the command line grants.
     pub(crate) fn new(config: &Config, global: &Global, flags: &[String]) -> Result<Self, Error> {
         let (policy, basis) = match &global.policy {
-            Some(path) => (Policy::from_file(path)?, Basis::Named),
+            Some(path) => {
+                existing(path)?;
+                (Policy::from_file(path)?, Basis::Named)
+            }
             None => match config.policy_file().filter(|path| path.exists()) {
                 Some(path) => (Policy::from_file(path)?, Basis::User),
                 None => (Policy::built_in(), Basis::BuiltIn),
@@ -107,14 +111,14 @@ impl Chosen {
         }
     }
 
-    /// Says what a project asks for in vain.
-    pub(crate) fn note(&self) -> Option<String> {
-        let request = self.request.as_ref()?;
-        let path = request.path.display();
-        Some(format!(
-            "note: `{path}` is a request and is not used: {}; read it with `bailiwick trust`",
-            request.why
-        ))
+    /// Says on standard error what a project asks for in vain.
+    pub(crate) fn announce(&self, output: Output) {
+        if let Some(Request { path, why }) = &self.request {
+            let path = path.display();
+            output.note(&format!(
+                "note: `{path}` is a request and is not used: {why}; read it with `bailiwick trust`"
+            ));
+        }
     }
 
     /// Returns the choice as JSON.
@@ -264,6 +268,13 @@ impl TrustBook {
             )
         })
     }
+}
+
+/// Refuses a policy file that was named and is not there.
+fn existing(path: &Path) -> Result<(), Error> {
+    let found = path.metadata();
+    let refused = |error| cannot("read the policy file", path, "name an existing policy file", error);
+    found.map(drop).map_err(refused)
 }
 
 /// Turns a canonical path into the policy's form.

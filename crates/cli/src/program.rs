@@ -8,6 +8,7 @@ use clap::Parser as _;
 use crate::cli::{Cli, Command, Global};
 use crate::commands;
 use crate::config::Config;
+use crate::error::not_a_command;
 use crate::output::Output;
 use crate::weakening::Weakening;
 
@@ -78,7 +79,8 @@ impl Program {
     }
 }
 
-/// Drives a future to its end.
+/// Drives a future to its end. Work that nobody waits for any longer, such as a question on the
+/// terminal whose deadline has passed, does not keep the program from ending.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -89,7 +91,10 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Res
             .with_hint("raise the limit of processes")
             .with_source(error)
     })?;
-    runtime.block_on(future)
+    let result = runtime.block_on(future);
+    // Dropping it would wait for threads that wait for a person.
+    runtime.shutdown_background();
+    result
 }
 
 /// The exit code of a command that did what it was asked to.
@@ -97,7 +102,24 @@ pub(crate) const DONE: u8 = 0;
 
 /// Prints help to standard output, or what is wrong to standard error.
 fn explain_usage(error: &clap::Error) -> u8 {
-    // There is nowhere left to report a failure to.
-    let _ = error.print();
-    u8::try_from(error.exit_code()).unwrap_or(2)
+    if !error.use_stderr() {
+        // There is nowhere left to report a failure to.
+        let _ = error.print();
+        return DONE;
+    }
+    let problem = not_a_command(error);
+    if wants_json() {
+        Output::new(true).error(&problem);
+    } else {
+        let _ = error.print();
+        Output::new(false).hint(&problem);
+    }
+    problem.code().exit_code()
+}
+
+/// Says whether `--json` is among the arguments, which could not be parsed.
+fn wants_json() -> bool {
+    std::env::args_os()
+        .take_while(|argument| argument != "--")
+        .any(|argument| argument == "--json")
 }

@@ -3,16 +3,18 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use bailiwick::core::is_unprintable;
+
 /// Shows control characters as pictures and replaces what reorders or hides text.
 ///
 /// Line ends and tabs stay.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| steers(c) && c != '\n' && c != '\t') {
+    if !text.chars().any(|c| is_unprintable(c) && c != '\n' && c != '\t') {
         return Cow::Borrowed(text);
     }
     text.replace("\r\n", "\n")
         .chars()
-        .map(|c| if steers(c) { shown(c) } else { c })
+        .map(|c| if is_unprintable(c) { shown(c) } else { c })
         .collect::<String>()
         .into()
 }
@@ -21,12 +23,12 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 ///
 /// `json` is serialised JSON, in which they stand in strings alone.
 pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
-    if !json.chars().any(|c| steers(c) && c != '\n') {
+    if !json.chars().any(|c| is_unprintable(c) && c != '\n') {
         return Cow::Borrowed(json);
     }
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
-        if steers(c) && c != '\n' {
+        if is_unprintable(c) && c != '\n' {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
                 let _ = write!(escaped, "\\u{unit:04x}");
@@ -36,12 +38,6 @@ pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
         }
     }
     escaped.into()
-}
-
-/// Says whether a character steers a terminal, or hides or reorders text.
-fn steers(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn shown(c: char) -> char {
@@ -66,15 +62,18 @@ mod tests {
             printable("a\x1b[31m\0\r\nb\u{9b}2J\u{202e}c\x7f"),
             "a␛[31m␀\nb\u{fffd}2J\u{fffd}c␡"
         );
+        for hidden in ['\u{61c}', '\u{200b}', '\u{2060}', '\u{206f}', '\u{feff}', '\u{e0041}'] {
+            assert_eq!(printable(&format!("a{hidden}b")), "a\u{fffd}b", "{hidden:?}");
+        }
     }
 
     #[test]
     fn escaped_json_means_the_same() {
-        let value = serde_json::json!({ "a": "x\u{9b}\u{202e}\u{7f}\u{1b}é" });
+        let value = serde_json::json!({ "a": "x\u{9b}\u{202e}\u{7f}\u{1b}\u{e0041}é" });
         let text = serde_json::to_string_pretty(&value).unwrap();
         let escaped = escaped_json(&text);
         assert!(
-            !escaped.chars().any(|c| steers(c) && c != '\n'),
+            !escaped.chars().any(|c| is_unprintable(c) && c != '\n'),
             "{escaped:?}"
         );
         assert_eq!(

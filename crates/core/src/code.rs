@@ -109,7 +109,7 @@ codes! {
     ScriptLimit = "E_SKILL_SCRIPT_LIMIT", status 422, exit 6;
     /// A script ended with a non-zero exit or a signal.
     ScriptFailed = "E_SKILL_SCRIPT_FAILED", status 422, exit 1;
-    /// Materialising or disposing of a skill's files failed.
+    /// Materialising or disposing of a skill's files, or the host's own work around a run, failed.
     WorkspaceFailed = "E_SKILL_WORKSPACE_FAILED", status 500, exit 1;
     /// The caller cancelled.
     Cancelled = "E_SKILL_CANCELLED", status 499, exit 7;

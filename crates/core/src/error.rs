@@ -188,10 +188,11 @@ pub fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
-/// Returns whether a character steers a terminal or hides text instead of showing something.
-fn is_unprintable(c: char) -> bool {
+/// Returns whether a character steers a terminal or hides text instead of showing something:
+/// controls, bidirectional and invisible formatting, tags.
+pub fn is_unprintable(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
+        || matches!(c, '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
 }
 
 /// The longest text a model is shown of one error, in characters (contracts 1.6).

@@ -2,9 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,6 +11,7 @@ use serde_json::Value;
 use crate::arguments::Arguments;
 use crate::cancel::CancelToken;
 use crate::code::Code;
+use crate::contain::contain_panic;
 use crate::error::{BoxError, SkillError};
 use crate::tier::Tier;
 use crate::tool::{BoxFuture, Provenance, ToolSpec};
@@ -263,7 +262,9 @@ impl Gatekeeper {
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(CancelToken::error()),
-            answer = contain_panic(async { gate.check(request).await }) => answer,
+            answer = contain_panic(async { gate.check(request).await }) => {
+                answer.unwrap_or_else(|_| Err(GateUnavailable::new("the gate panicked")))
+            }
             () = deadline => Err(GateUnavailable::new("the gate did not answer within its deadline")),
         };
         match answer {
@@ -320,16 +321,4 @@ fn unanswered(spec: &ToolSpec, unavailable: GateUnavailable) -> SkillError {
     .with_detail("tool", spec.name.as_str())
     .with_detail("skill", spec.provenance.skill.as_str())
     .with_source(unavailable)
-}
-
-/// Drives a gate's future and turns a panic, at any await, into "no answer".
-async fn contain_panic(
-    future: impl Future<Output = Result<Decision, GateUnavailable>>,
-) -> Result<Decision, GateUnavailable> {
-    let mut future = std::pin::pin!(future);
-    std::future::poll_fn(move |context| {
-        std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)))
-            .unwrap_or_else(|_| Poll::Ready(Err(GateUnavailable::new("the gate panicked"))))
-    })
-    .await
 }

@@ -35,6 +35,7 @@ mod artifact;
 mod call;
 mod cancel;
 mod code;
+mod contain;
 mod declaration;
 mod digest;
 mod error;
@@ -58,11 +59,14 @@ pub use crate::artifact::{
 pub use crate::call::{Permit, call};
 pub use crate::cancel::CancelToken;
 pub use crate::code::Code;
+pub use crate::contain::{Panicked, contain_panic};
 pub use crate::declaration::{
     DeclarationRejected, FlagName, Param, ParamKind, ScriptDeclaration, TIMEOUT_PARAM,
 };
 pub use crate::digest::{Digest, DigestRejected, ModeClass};
-pub use crate::error::{BoxError, MODEL_TEXT_CHARS, SkillError, WireError, one_line};
+pub use crate::error::{
+    BoxError, MODEL_TEXT_CHARS, SkillError, WireError, is_unprintable, one_line,
+};
 pub use crate::excerpt::Excerpt;
 pub use crate::gate::{
     Decision, Effects, Gate, GateRequest, GateUnavailable, Gatekeeper, IntoAnswer, gate_fn,

@@ -202,6 +202,9 @@ pub struct SkillDescriptor {
     pub tools: Vec<Arc<dyn LiveTool>>,
     /// Declared scripts (tier 3).
     pub scripts: Vec<ScriptDeclaration>,
+    /// Files of tools that the skill lists: they are tools of another tier and never run as
+    /// scripts.
+    pub listed: Vec<SkillPath>,
     /// Whether the package asks that a non-zero exit of its scripts is no failure.
     pub fail_on_nonzero_exit: Option<bool>,
     /// What the source wants told: warnings of the manifest, claims that grant nothing.
@@ -218,6 +221,7 @@ impl SkillDescriptor {
             digest: None,
             tools: Vec::new(),
             scripts: Vec::new(),
+            listed: Vec::new(),
             fail_on_nonzero_exit: None,
             notes: Vec::new(),
         }

@@ -3,6 +3,7 @@
 use bailiwick_core::{Digest, SkillDescriptor};
 
 use crate::diagnostic::Diagnostic;
+use crate::inventory::tool_files;
 use crate::package::Package;
 
 /// Describes a package's skill to the manager.
@@ -20,6 +21,10 @@ pub(crate) fn describe(
     );
     descriptor.digest = digest;
     descriptor.scripts.clone_from(&sidecar.scripts);
+    let files = manifest.tools.iter().flat_map(tool_files);
+    descriptor.listed = files.filter_map(|path| path.parse().ok()).collect();
+    let sources = sidecar.isolated.iter().map(|tool| tool.source.clone());
+    descriptor.listed.extend(sources);
     descriptor.fail_on_nonzero_exit = sidecar.fail_on_nonzero_exit;
     descriptor.notes = diagnostics.iter().map(ToString::to_string).collect();
     if !manifest.allowed_tools.is_empty() {

@@ -136,6 +136,12 @@ ids! {
     SidecarType = "sidecar-type", ManifestInvalid;
     /// A value of `bailiwick.yaml` breaks its key's rule.
     SidecarValue = "sidecar-value", ManifestInvalid;
+    /// A tool's `description` is larger than 16 KiB, or a parameter's than 4 KiB.
+    SidecarDescriptionTooLong = "sidecar-description-too-long", ManifestInvalid;
+    /// A `description` of `bailiwick.yaml` holds invisible or bidirectional characters (warning).
+    SidecarDescriptionInvisible = "sidecar-description-invisible", ManifestInvalid;
+    /// A word of a `description` of `bailiwick.yaml` mixes scripts (warning).
+    SidecarDescriptionMixedScript = "sidecar-description-mixed-script", ManifestInvalid;
 
     /// An entry of `tools` has no script file.
     InventoryToolFileMissing = "inventory-tool-file-missing", ManifestInvalid;

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use bailiwick_core::{SkillName, ToolName};
 use serde_json::Value as Json;
 
-use crate::characters::{invisible_in, mixed_script_in};
 use crate::diagnostic::{Diagnostic, is_loadable};
 use crate::front_matter::{FrontMatter, Profile};
 use crate::id::DiagnosticId;
-use crate::reader::{Reader, nearest};
+use crate::reader::{Reader, TextIds, nearest};
 use crate::text::SourceText;
 use crate::yaml::{Entry, Node, Value};
 
@@ -187,27 +186,11 @@ impl Checker<'_> {
             self.reader
                 .report(error.help("move the rest to the body"), span);
         }
-        if let Some((_, c)) = invisible_in(text) {
-            let message = format!(
-                "`description` holds the invisible character U+{:04X}",
-                u32::from(c)
-            );
-            let id = DiagnosticId::ManifestDescriptionInvisible;
-            let warning = Diagnostic::warning(id, message);
-            self.reader.report(
-                warning.help("remove it; a reader cannot see what it does"),
-                span,
-            );
-        }
-        if let Some(word) = mixed_script_in(text) {
-            let message = format!("the word `{}` mixes alphabets", &text[word]);
-            let id = DiagnosticId::ManifestDescriptionMixedScript;
-            let warning = Diagnostic::warning(id, message);
-            self.reader.report(
-                warning.help("write it in one alphabet; this is how a look-alike is made"),
-                span,
-            );
-        }
+        let ids = TextIds {
+            invisible: DiagnosticId::ManifestDescriptionInvisible,
+            mixed_script: DiagnosticId::ManifestDescriptionMixedScript,
+        };
+        self.reader.suspect("description", text, span, ids);
         self.comment_after(entry);
         Some(text.to_owned())
     }

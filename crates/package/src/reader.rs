@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::characters::{invisible_in, mixed_script_in};
 use crate::diagnostic::Diagnostic;
 use crate::id::DiagnosticId;
 use crate::text::SourceText;
@@ -62,6 +63,27 @@ impl Reader<'_> {
         }
     }
 
+    /// Warns of what a text for models and people hides, or passes off as something else.
+    pub(crate) fn suspect(&mut self, key: &str, text: &str, span: &Range<usize>, ids: TextIds) {
+        if let Some((_, c)) = invisible_in(text) {
+            let code = u32::from(c);
+            let message = format!("`{key}` holds the invisible character U+{code:04X}");
+            let warning = Diagnostic::warning(ids.invisible, message);
+            self.report(
+                warning.help("remove it; a reader cannot see what it does"),
+                span,
+            );
+        }
+        if let Some(word) = mixed_script_in(text) {
+            let message = format!("the word `{}` mixes alphabets", &text[word]);
+            let warning = Diagnostic::warning(ids.mixed_script, message);
+            self.report(
+                warning.help("write it in one alphabet; this is how a look-alike is made"),
+                span,
+            );
+        }
+    }
+
     pub(crate) fn error(
         &mut self,
         id: DiagnosticId,
@@ -90,6 +112,13 @@ impl Reader<'_> {
         self.error(self.type_id, message, &node.span);
         None
     }
+}
+
+/// The ids of what [`Reader::suspect`] finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextIds {
+    pub(crate) invisible: DiagnosticId,
+    pub(crate) mixed_script: DiagnosticId,
 }
 
 /// Returns the member that a mistyped word is nearest to, when it is near enough to be meant.

@@ -8,10 +8,12 @@ use miette::{
 };
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::text::printable_name;
 
 /// Renders a diagnostic with an excerpt of the source, below `prefix` (the package's folder).
 ///
-/// Colour is the caller's decision; nothing is read from the environment.
+/// Nothing but the colours steers a terminal: what an author wrote, and the folder's name, appear
+/// sanitised. Colour is the caller's decision; nothing is read from the environment.
 pub(crate) fn render(diagnostic: &Diagnostic, prefix: &str, color: bool) -> String {
     let theme = if color {
         GraphicalTheme::unicode()
@@ -42,9 +44,10 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(diagnostic: &'a Diagnostic, prefix: &str) -> Self {
+        let prefix = printable_name(prefix);
         let file = match (prefix.is_empty(), diagnostic.file().is_empty()) {
             (true, _) => diagnostic.file().to_owned(),
-            (false, true) => prefix.to_owned(),
+            (false, true) => prefix,
             (false, false) => format!("{prefix}/{}", diagnostic.file()),
         };
         let excerpt = diagnostic.place().map(|place| {
@@ -117,6 +120,8 @@ const CONTEXT_LINES: usize = 1;
 mod tests {
     use std::sync::Arc;
 
+    use bailiwick_core::is_unprintable;
+
     use super::*;
     use crate::id::DiagnosticId;
     use crate::text::SourceText;
@@ -149,6 +154,24 @@ mod tests {
             render(&diagnostic, "", true).contains("\u{1b}["),
             "colour when asked"
         );
+    }
+
+    #[test]
+    fn nothing_but_the_colours_steers_a_terminal() {
+        let source = Arc::new(SourceText::new("SKILL.md", "name: a\u{1b}]0;title\u{7}\rb\n"));
+        let placed = Diagnostic::error(DiagnosticId::YamlSyntax, "no\u{1b}[2J").at(&source, 6..7);
+        let named = Diagnostic::error(DiagnosticId::PackageLink, "no").in_file("a\u{1b}[2Jb");
+        for diagnostic in [&placed, &named] {
+            let steers = |c: &char| is_unprintable(*c) && *c != '\n';
+            let prefix = "skills/\u{1b}[31m\n\u{202e}evil";
+            let plain = render(diagnostic, prefix, false);
+            assert_eq!(plain.chars().find(steers), None, "{plain:?}");
+            // A colour is an escape, `[`, digits and semicolons, and `m`.
+            for piece in render(diagnostic, prefix, true).split('\u{1b}').skip(1) {
+                let end = piece.find(|c: char| !matches!(c, '[' | ';' | '0'..='9')).unwrap();
+                assert!(piece.starts_with('[') && piece[end..].starts_with('m'), "{piece:?}");
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::decode::{check_characters, decode};
 use crate::diagnostic::{Diagnostic, is_loadable};
 use crate::id::DiagnosticId;
-use crate::reader::{Reader, nearest};
+use crate::reader::{Reader, TextIds, nearest};
 use crate::text::{BOM, SourceText};
 use crate::yaml::{self, Entry, Node, Value};
 
@@ -184,7 +184,7 @@ impl Checker<'_> {
         self.strict(fields.entries, SCRIPT_KEYS, "a script");
         let name = self.required(fields, "name");
         let path = self.path(fields, "path");
-        let description = self.required(fields, "description");
+        let description = self.description(fields, MAX_TOOL_DESCRIPTION);
         let interpreter = self.interpreter(fields);
         let params = self.params(fields);
         let declaration = ScriptDeclaration::new(name?, path?, description?, interpreter?, params?);
@@ -194,7 +194,7 @@ impl Checker<'_> {
     fn isolated(&mut self, fields: &Fields<'_>) -> Option<IsolatedDeclaration> {
         self.strict(fields.entries, ISOLATED_KEYS, "an isolated tool");
         let name = self.required(fields, "name");
-        let description = self.required(fields, "description");
+        let description = self.description(fields, MAX_TOOL_DESCRIPTION);
         let source = self.path(fields, "source");
         let params = self.params(fields);
         Some(IsolatedDeclaration {
@@ -203,6 +203,24 @@ impl Checker<'_> {
             source: source?,
             params: params?,
         })
+    }
+
+    /// Reads a description of at most `cap` bytes, which a model is shown.
+    fn description<'n>(&mut self, fields: &Fields<'n>, cap: usize) -> Option<&'n str> {
+        let text = self.required(fields, "description")?;
+        let span = fields.value_span("description");
+        if text.len() > cap {
+            let message = format!("`description` has {} bytes and may have {cap}", text.len());
+            let error = Diagnostic::error(DiagnosticId::SidecarDescriptionTooLong, message);
+            let help = "say in short when to use it, and move the rest to the skill's body";
+            self.reader.report(error.help(help), &span);
+        }
+        let ids = TextIds {
+            invisible: DiagnosticId::SidecarDescriptionInvisible,
+            mixed_script: DiagnosticId::SidecarDescriptionMixedScript,
+        };
+        self.reader.suspect("description", text, &span, ids);
+        Some(text)
     }
 
     fn interpreter<'n>(&mut self, fields: &Fields<'n>) -> Option<&'n str> {
@@ -246,7 +264,7 @@ impl Checker<'_> {
     fn param(&mut self, fields: &Fields<'_>) -> Option<Param> {
         self.strict(fields.entries, PARAM_KEYS, "a parameter");
         let name = self.required(fields, "name");
-        let description = self.required(fields, "description");
+        let description = self.description(fields, MAX_PARAM_DESCRIPTION);
         let kind = self.kind(fields);
         let flag = match fields.get("flag") {
             None => Some(None),
@@ -453,6 +471,12 @@ pub(crate) const SIDECAR_FILE: &str = "bailiwick.yaml";
 /// The longest `bailiwick.yaml`, in bytes: four times what front matter may have, because scripts
 /// and their parameters are described here.
 const MAX_SIDECAR: usize = 256 * 1024;
+
+/// The longest description of a tool, in bytes: what a live tool may have too.
+const MAX_TOOL_DESCRIPTION: usize = 16 * 1024;
+
+/// The longest description of a parameter, in bytes: a quarter of its tool's.
+const MAX_PARAM_DESCRIPTION: usize = 4 * 1024;
 
 const KEYS: &[&str] = &[
     "scripts",

@@ -1,12 +1,13 @@
 //! Skills in folders, as a source for the manager.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bailiwick_core::{
     BoxFuture, CancelToken, DiscoveredSkill, Discovery, FileEntry, FileStat, Scope,
-    SkillDescriptor, SkillError, SkillPath, SkillSource,
+    SkillDescriptor, SkillError, SkillPath, SkillSource, Skip,
 };
 use cap_std::fs::Dir;
 
@@ -48,6 +49,8 @@ use crate::walk;
 pub struct DirectorySource {
     id: String,
     roots: Arc<Vec<Root>>,
+    /// The folders that would be searched, and why they are not.
+    refused: Arc<Vec<Skip>>,
     profile: Profile,
 }
 
@@ -65,40 +68,37 @@ impl DirectorySource {
     /// folder that holds `.git`), nearest first, then `~/.agents/skills` beneath `home`.
     ///
     /// Folders that do not exist are left out. Without a repository only `cwd` itself is
-    /// searched. A project's folder that leads out of its repository is refused, and the user's
-    /// own folder is never taken for a project's.
+    /// searched. A project's folder that leads out of its repository is passed over, as is one
+    /// that cannot be searched; each is reported as skipped, and the others are searched all the
+    /// same. The user's own folder is never taken for a project's.
     ///
     /// # Errors
     ///
     /// `E_INVALID_SKILLS_CONFIG` when `cwd` does not exist.
     pub fn project(cwd: impl AsRef<Path>, home: Option<&Path>) -> Result<Self, PackageError> {
         let cwd = canonical(cwd.as_ref())?;
-        let user = home.and_then(|home| home.join(SKILLS_FOLDER).canonicalize().ok());
+        let user = home.map(|home| home.join(SKILLS_FOLDER));
+        let users_own = user.as_ref().and_then(|user| user.canonicalize().ok());
         let repository = cwd.ancestors().find(|folder| folder.join(".git").exists());
         let top = repository.unwrap_or(&cwd);
         let mut source = Self::empty("project");
         for folder in cwd.ancestors().take_while(|folder| folder.starts_with(top)) {
-            let Ok(path) = folder.join(SKILLS_FOLDER).canonicalize() else {
-                continue;
-            };
-            if Some(&path) == user.as_ref() {
-                continue;
+            let skills = folder.join(SKILLS_FOLDER);
+            let real = skills.canonicalize().ok();
+            match real {
+                Some(real) if Some(&real) == users_own.as_ref() => {}
+                Some(real) if !real.starts_with(top) => source.refuse(
+                    &skills,
+                    "the skills folder leads out of the repository".to_owned(),
+                    "put the skills into the repository, or name their folder yourself",
+                ),
+                Some(_) | None => source.add_if_there(&skills, Scope::Project),
             }
-            if !path.starts_with(top) {
-                return Err(PackageError::Root {
-                    path: folder.join(SKILLS_FOLDER),
-                    source: std::io::Error::new(
-                        std::io::ErrorKind::PermissionDenied,
-                        "it leads out of the repository",
-                    ),
-                });
-            }
-            source = source.with_root(path, Scope::Project)?;
         }
-        match user {
-            Some(path) => source.with_root(path, Scope::User),
-            None => Ok(source),
+        if let Some(user) = user {
+            source.add_if_there(&user, Scope::User);
         }
+        Ok(source)
     }
 
     /// Adds a folder to search after the others.
@@ -107,11 +107,8 @@ impl DirectorySource {
     ///
     /// `E_INVALID_SKILLS_CONFIG` when it is no folder that can be opened.
     pub fn with_root(mut self, path: impl AsRef<Path>, scope: Scope) -> Result<Self, PackageError> {
-        let path = canonical(path.as_ref())?;
-        let root = Root { path, scope };
-        if !self.roots.contains(&root) {
-            Arc::make_mut(&mut self.roots).push(root);
-        }
+        let path = path.as_ref();
+        self.add(root(path, scope).map_err(|source| cannot_search(path, source))?);
         Ok(self)
     }
 
@@ -151,7 +148,9 @@ impl DirectorySource {
     ///
     /// `E_SKILL_CANCELLED` between two folders.
     pub fn survey(&self, cancel: &CancelToken) -> Result<Survey, PackageError> {
-        discover::survey(&self.roots, self.profile, cancel)
+        let mut survey = discover::survey(&self.roots, self.profile, cancel)?;
+        survey.skipped.extend(self.refused.iter().cloned());
+        Ok(survey)
     }
 
     /// Opens and checks the package of a skill that was found, on the caller's thread.
@@ -194,10 +193,35 @@ impl DirectorySource {
         }
     }
 
+    /// Adds a folder where there is one, and reports one that cannot be searched.
+    fn add_if_there(&mut self, path: &Path, scope: Scope) {
+        match root(path, scope) {
+            Ok(root) => self.add(root),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
+            Err(error) => self.refuse(
+                path,
+                format!("the skills folder cannot be searched: {error}"),
+                "make it a folder that you may read, or remove it",
+            ),
+        }
+    }
+
+    fn add(&mut self, root: Root) {
+        if !self.roots.contains(&root) {
+            Arc::make_mut(&mut self.roots).push(root);
+        }
+    }
+
+    fn refuse(&mut self, path: &Path, reason: String, fix: &str) {
+        let skip = Skip::new(path.to_string_lossy(), reason, fix);
+        Arc::make_mut(&mut self.refused).push(skip);
+    }
+
     fn empty(id: &str) -> Self {
         Self {
             id: id.to_owned(),
             roots: Arc::default(),
+            refused: Arc::default(),
             profile: Profile::Tool,
         }
     }
@@ -292,6 +316,7 @@ impl fmt::Debug for DirectorySource {
         f.debug_struct("DirectorySource")
             .field("id", &self.id)
             .field("roots", &self.roots)
+            .field("refused", &self.refused)
             .field("profile", &self.profile)
             .finish()
     }
@@ -305,15 +330,28 @@ fn invalid(skill: &DiscoveredSkill, diagnostics: Vec<Diagnostic>) -> PackageErro
 }
 
 fn canonical(path: &Path) -> Result<PathBuf, PackageError> {
-    let failed = |source| PackageError::Root {
-        path: path.to_owned(),
-        source,
-    };
-    let canonical = path.canonicalize().map_err(failed)?;
+    folder(path).map_err(|source| cannot_search(path, source))
+}
+
+fn root(path: &Path, scope: Scope) -> io::Result<Root> {
+    let path = folder(path)?;
+    Ok(Root { path, scope })
+}
+
+/// Returns the canonical path of a folder.
+fn folder(path: &Path) -> io::Result<PathBuf> {
+    let canonical = path.canonicalize()?;
     if canonical.is_dir() {
         Ok(canonical)
     } else {
-        Err(failed(std::io::ErrorKind::NotADirectory.into()))
+        Err(io::ErrorKind::NotADirectory.into())
+    }
+}
+
+fn cannot_search(path: &Path, source: io::Error) -> PackageError {
+    PackageError::Root {
+        path: path.to_owned(),
+        source,
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
+use bailiwick_core::is_unprintable;
 use serde::Serialize;
+
+use crate::characters::is_invisible;
 
 /// A place in a text; line and column count from 1, the column in characters.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -58,21 +61,26 @@ impl SourceText {
     }
 
     /// Renders the text as a terminal may show it: every character that steers or hides becomes
-    /// `\u{FFFD}`, and the span moves along.
+    /// `\u{FFFD}`, every line end a line feed, and the span moves along.
     pub(crate) fn printable(&self, span: &Range<usize>) -> (String, Range<usize>) {
         let span = self.clamp(span);
         let mut text = String::with_capacity(self.text.len());
         let mut moved = span.clone();
-        for (offset, c) in self.text.char_indices() {
+        let mut characters = self.text.char_indices().peekable();
+        while let Some((offset, c)) = characters.next() {
             if offset == span.start {
                 moved.start = text.len();
             }
             if offset == span.end {
                 moved.end = text.len();
             }
-            let hides = (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
-                || crate::characters::is_invisible(c);
-            text.push(if hides { '\u{FFFD}' } else { c });
+            match c {
+                // Its line feed follows.
+                '\r' if characters.peek().is_some_and(|(_, next)| *next == '\n') => {}
+                '\r' | '\n' => text.push('\n'),
+                '\t' => text.push('\t'),
+                c => text.push(shown(c)),
+            }
         }
         if span.start == self.text.len() {
             moved.start = text.len();
@@ -85,6 +93,20 @@ impl SourceText {
 
     fn floor(&self, offset: usize) -> usize {
         self.text.floor_char_boundary(offset)
+    }
+}
+
+/// Renders a name as a terminal may show it, on one line.
+pub(crate) fn printable_name(name: &str) -> String {
+    name.chars().map(shown).collect()
+}
+
+/// Replaces a character that steers or hides.
+fn shown(c: char) -> char {
+    if is_unprintable(c) || is_invisible(c) {
+        char::REPLACEMENT_CHARACTER
+    } else {
+        c
     }
 }
 
@@ -167,5 +189,11 @@ mod tests {
         let (shown, span) = text.printable(&(9..10));
         assert_eq!(shown, "a\u{FFFD}[31m\u{FFFD}b");
         assert_eq!(&shown[span], "b");
+        // A lone carriage return would write over its line.
+        let text = SourceText::new("x", "a\r\nb\rc");
+        let (shown, span) = text.printable(&(5..6));
+        assert_eq!(shown, "a\nb\nc");
+        assert_eq!(&shown[span], "c");
+        assert_eq!(printable_name("a\n\u{1b}b"), "a\u{FFFD}\u{FFFD}b");
     }
 }

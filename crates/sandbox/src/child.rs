@@ -193,10 +193,14 @@ impl Run {
         if let Some(lease) = lease {
             lease.quarantine();
         }
-        thread::spawn(move || {
+        let remains = move || {
             drop(launched);
             drop(leaf);
-        });
+        };
+        // Without a thread to wait on, the closure is dropped here, and the wait is now.
+        let _ = thread::Builder::new()
+            .name("bailiwick-remains".to_owned())
+            .spawn(remains);
     }
 }
 

@@ -13,6 +13,7 @@ use rustix::process::{getegid, geteuid};
 
 use crate::cgroup::Leaf;
 use crate::child::{ConfinedChild, Started};
+#[cfg(weaken)]
 use crate::class::Layer;
 use crate::command::{ConfinedCommand, Stdin};
 use crate::compile::Compiled;
@@ -241,9 +242,7 @@ fn write_rules(compiled: &Compiled, writer: &mut Writer) {
     };
     writer.long(handled.fs);
     // A network namespace holds nothing but the run's own, so there the rules have nothing to add.
-    // A weakened run without one has no rules either, which would still refuse plain TCP.
-    let bare = cfg!(weaken) && compiled.host.is_without(Layer::NetworkNamespace);
-    writer.long(if compiled.shape.loopback || bare {
+    writer.long(if compiled.shape.loopback {
         0
     } else {
         handled.net

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -38,10 +39,20 @@ pub(crate) struct UidLease {
 }
 
 impl UidPool {
-    /// Reserves the first free block of a range.
+    /// Reserves a free block of a range.
+    ///
+    /// The search begins at a block that differs from host to host: two that cannot share a folder,
+    /// such as in two containers, rarely come to the same one, and the kernel counts processes by
+    /// uid across both.
     pub(crate) fn reserve(state: &Path, range: &Range<u32>) -> Result<Self, SandboxError> {
         let blocks = range.clone().step_by(BLOCK as usize);
-        for start in blocks.filter(|start| range.end - start >= BLOCK) {
+        let mut blocks: Vec<_> = blocks.filter(|start| range.end - start >= BLOCK).collect();
+        if !blocks.is_empty() {
+            let first = RandomState::new().hash_one(std::process::id());
+            let first = usize::try_from(first % blocks.len() as u64).unwrap_or(0);
+            blocks.rotate_left(first);
+        }
+        for start in blocks {
             let path = state.join(format!("uids-{start}.lock"));
             let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
             let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)

@@ -14,12 +14,17 @@ use crate::host::Host;
 use crate::plan::skip;
 
 impl Host {
-    /// Returns the same host without any layer that takes part in closing a class.
+    /// Returns the same host without any layer that takes part in closing a class, or that stops
+    /// some attacks on it without closing it.
     ///
     /// A policy that requires the class is then refused; one that does not runs open to it.
     #[must_use]
     pub fn without_class(self, class: ThreatClass) -> Self {
-        class::closing(class).into_iter().fold(self, Self::without)
+        let besides = BESIDES.into_iter().filter(|(other, _)| *other == class);
+        let layers = class::closing(class)
+            .into_iter()
+            .chain(besides.map(|(_, layer)| layer));
+        layers.fold(self, Self::without)
     }
 
     /// Returns the same host whose launcher leaves single steps out, as bits of [`skip`], without
@@ -82,6 +87,15 @@ pub(crate) fn is_kept(layer: Layer) -> bool {
     )
 }
 
+/// Layers that stop attacks on a class without closing it: another user may not read a private file,
+/// Landlock refuses plain TCP, a limit on one process is none on a tree, and scratch lies in memory.
+const BESIDES: [(ThreatClass, Layer); 5] = [
+    (ThreatClass::FsData, Layer::RunUid),
+    (ThreatClass::IpNetwork, Layer::Landlock),
+    (ThreatClass::Memory, Layer::Rlimits),
+    (ThreatClass::Disk, Layer::Rlimits),
+    (ThreatClass::Disk, Layer::CgroupMemory),
+];
 /// How long after its deadline a run without one is ended all the same, as if by accident.
 pub(crate) const OVERRUN: Duration = Duration::from_secs(2);
 /// What a run finds in its environment where that is not made by us alone.

@@ -1,17 +1,20 @@
 //! Files that a run left in `out/`, kept as artifacts (contracts 5.4).
 
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 
-use bailiwick_core::{ArtifactId, ArtifactSource, ArtifactStore, NewArtifact};
+use bailiwick_core::{ArtifactId, ArtifactSource, ArtifactStore, NewArtifact, one_line};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt as _};
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
 
 /// Stores the regular files beneath a folder, never following a link, in the order of their names.
 ///
-/// Everything else is named in a warning. Sparse files are read up to what a limit allows.
+/// Everything else is named in a warning. At most `budget` bytes are read, whatever sizes the files
+/// claim: a sparse file costs a script nothing.
 pub(crate) fn collect(
     folder: OwnedFd,
+    budget: u64,
     store: &dyn ArtifactStore,
     source: &ArtifactSource,
 ) -> (Vec<ArtifactId>, Vec<String>) {
@@ -21,6 +24,7 @@ pub(crate) fn collect(
         ids: Vec::new(),
         warnings: Vec::new(),
         seen: 0,
+        budget,
     };
     let folder = Dir::from_std_file(std::fs::File::from(folder));
     found.walk(&folder, "", 0);
@@ -33,6 +37,7 @@ struct Found<'a> {
     ids: Vec<ArtifactId>,
     warnings: Vec<String>,
     seen: usize,
+    budget: u64,
 }
 
 impl Found<'_> {
@@ -47,7 +52,10 @@ impl Found<'_> {
                 return self.warn(prefix, "holds more than 256 files; the rest were left");
             }
             self.seen += 1;
-            let shown = format!("{prefix}{}", name.to_string_lossy());
+            let shown = format!(
+                "{prefix}{}",
+                one_line(&name.to_string_lossy(), MAX_NAME_CHARS)
+            );
             match folder
                 .symlink_metadata(&name)
                 .map(|metadata| metadata.file_type())
@@ -64,31 +72,41 @@ impl Found<'_> {
         }
     }
 
-    fn keep(&mut self, folder: &Dir, name: &std::ffi::OsStr, shown: &str) {
+    fn keep(&mut self, folder: &Dir, name: &OsStr, shown: &str) {
         let mut options = OpenOptions::new();
         options
             .read(true)
             .follow(FollowSymlinks::No)
             .custom_flags(nonblocking());
+        let most = self.budget.min(MAX_FILE_BYTES);
         let opened = folder.open_with(name, &options).and_then(|file| {
+            let metadata = file.metadata()?;
             let mut bytes = Vec::new();
-            let is_file = file.metadata()?.is_file();
-            file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-            Ok((is_file, bytes))
+            if metadata.is_file() && metadata.len() <= most {
+                file.take(most + 1).read_to_end(&mut bytes)?;
+            }
+            Ok((metadata, bytes))
         });
         match opened {
-            Ok((true, bytes)) if bytes.len() as u64 <= MAX_FILE_BYTES => {
-                let artifact = NewArtifact::new(&bytes, FILE_KIND, self.source.clone())
-                    .media_type(media_type(name.to_str()))
-                    .name(shown);
-                match self.store.put(artifact) {
-                    Ok(artifact) => self.ids.push(artifact.id),
-                    Err(error) => self.warn(shown, error.message()),
-                }
+            Ok((metadata, _)) if !metadata.is_file() => self.warn(shown, "is not a regular file"),
+            Ok((metadata, bytes)) if metadata.len().max(bytes.len() as u64) > most => {
+                self.warn(shown, "is larger than what is left to be kept of one run");
             }
-            Ok((true, _)) => self.warn(shown, "is larger than 64 MiB"),
-            Ok((false, _)) => self.warn(shown, "is not a regular file"),
+            Ok((_, bytes)) => {
+                self.budget -= bytes.len() as u64;
+                self.store(name, shown, &bytes);
+            }
             Err(_) => self.warn(shown, "could not be read"),
+        }
+    }
+
+    fn store(&mut self, name: &OsStr, shown: &str, bytes: &[u8]) {
+        let artifact = NewArtifact::new(bytes, FILE_KIND, self.source.clone())
+            .media_type(media_type(name.to_str()))
+            .name(shown);
+        match self.store.put(artifact) {
+            Ok(artifact) => self.ids.push(artifact.id),
+            Err(error) => self.warn(shown, error.message()),
         }
     }
 
@@ -129,3 +147,4 @@ const MAX_FILES: usize = 256;
 const MAX_DEPTH: usize = 8;
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_WARNINGS: usize = 16;
+const MAX_NAME_CHARS: usize = 200;

@@ -188,7 +188,11 @@ impl Interpreters {
     pub fn find(&self, key: &str) -> Result<&Interpreter, SkillError> {
         self.known.get(key).ok_or_else(|| {
             let known: Vec<_> = self.known.keys().map(String::as_str).collect();
-            let reason = self.absent.get(key).map_or("it is not on the allow-list", |reason| reason.as_str());
+            let reason = if self.absent.contains_key(key) {
+                "its program is not installed"
+            } else {
+                "it is not on the allow-list"
+            };
             SkillError::new(Code::ScriptInterpreterUnknown, format!("no interpreter `{key}` is available: {reason}"))
                 .with_hint(format!(
                     "allowed here: {}; install the program or add `[interpreters.{key}]` to the policy file",
@@ -204,8 +208,7 @@ impl Interpreters {
     ///
     /// # Errors
     ///
-    /// `E_SKILL_SCRIPT_INTERPRETER_UNKNOWN`, with a hint of its own for native programs and for
-    /// scripts with CRLF line ends.
+    /// `E_SKILL_SCRIPT_INTERPRETER_UNKNOWN`, with a hint of its own for native programs.
     pub fn for_file(&self, path: &SkillPath, head: &[u8]) -> Result<&Interpreter, SkillError> {
         let unknown = |reason: String, hint: &str| {
             SkillError::new(
@@ -221,13 +224,14 @@ impl Interpreters {
                 "ship the source with a script for an allow-listed interpreter, or install the program on the host and name it in `exec`",
             ));
         }
-        let by_shebang = shebang_name(head).map(|name| (key_of_name(&name), name));
-        let by_extension = path
-            .extension()
-            .map(|extension| (key_of_extension(extension), extension.to_owned()));
-        let mut candidates = [by_shebang, by_extension].into_iter().flatten();
-        let named =
-            candidates.find_map(|(key, _)| key.filter(|key| self.known.contains_key(*key)).or(key));
+        let by_shebang = shebang_name(head).and_then(|name| key_of_name(&name));
+        let by_extension = path.extension().and_then(key_of_extension);
+        let candidates = [by_shebang, by_extension];
+        let mut candidates = candidates.iter().flatten();
+        let allowed = candidates
+            .clone()
+            .find(|key| self.known.contains_key(**key));
+        let named = allowed.or_else(|| candidates.next()).copied();
         match named {
             Some(key) => self.find(key),
             None => Err(unknown(

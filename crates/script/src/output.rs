@@ -36,23 +36,49 @@ impl Transcript {
 
     /// Returns the text that a reply of at most `limit` bytes may carry: everything, or the head
     /// and tail around a note of what lies between.
-    pub(crate) fn shown(&self, limit: usize, artifact: &str) -> String {
-        let mut text = match (self.stdout.is_empty(), self.stderr.is_empty()) {
+    ///
+    /// `clean` is applied before anything is cut, so that nothing it replaces is cut in two.
+    pub(crate) fn shown(
+        &self,
+        limit: usize,
+        artifact: &str,
+        clean: &impl Fn(String) -> String,
+    ) -> String {
+        let stdout = clean(printable(&self.stdout));
+        let stderr = clean(printable(&self.stderr));
+        let mut text = match (stdout.is_empty(), stderr.is_empty()) {
             (true, true) => "(no output)".to_owned(),
-            (false, true) => printable(&self.stdout),
-            (true, false) => format!("[stderr]\n{}", printable(&self.stderr)),
-            (false, false) => {
-                format!(
-                    "[stdout]\n{}\n[stderr]\n{}",
-                    printable(&self.stdout).trim_end_matches('\n'),
-                    printable(&self.stderr)
-                )
-            }
+            (false, true) => stdout,
+            (true, false) => format!("[stderr]\n{stderr}"),
+            (false, false) => format!(
+                "[stdout]\n{}\n[stderr]\n{stderr}",
+                stdout.trim_end_matches('\n')
+            ),
         };
         if let Some(mark) = self.mark() {
             text.push_str(&mark);
         }
         excerpt(&text, limit, artifact)
+    }
+
+    /// Returns both streams, together at most `limit` bytes: a third is for the standard error
+    /// where the output needs the rest.
+    pub(crate) fn streams(
+        &self,
+        limit: usize,
+        artifact: &str,
+        clean: &impl Fn(String) -> String,
+    ) -> (String, String) {
+        let stdout = clean(printable(&self.stdout));
+        let stderr = clean(printable(&self.stderr));
+        let for_stderr = stderr
+            .len()
+            .min((limit / 3).max(limit.saturating_sub(stdout.len())));
+        let for_stdout = limit - for_stderr;
+        (
+            excerpt(&stdout, for_stdout, artifact),
+            excerpt(&stderr, for_stderr, artifact),
+        )
     }
 
     fn mark(&self) -> Option<String> {
@@ -61,7 +87,7 @@ impl Transcript {
 }
 
 /// Shows what fits of a text whose whole is an artifact.
-pub(crate) fn excerpt(text: &str, limit: usize, artifact: &str) -> String {
+fn excerpt(text: &str, limit: usize, artifact: &str) -> String {
     Excerpt::of(
         text,
         limit,
@@ -116,10 +142,10 @@ mod tests {
 
     #[test]
     fn exactly_the_budget_has_no_mark_and_empty_output_says_so() {
-        assert_eq!(stdout(b"abc", 0).shown(100, "a1"), "abc");
-        assert_eq!(stdout(b"", 0).shown(100, "a1"), "(no output)");
+        assert_eq!(stdout(b"abc", 0).shown(100, "a1", &|text| text), "abc");
+        assert_eq!(stdout(b"", 0).shown(100, "a1", &|text| text), "(no output)");
         assert_eq!(
-            stdout(b"abc", 1).shown(100, "a1"),
+            stdout(b"abc", 1).shown(100, "a1", &|text| text),
             "abc\n[output truncated: 1 bytes dropped]"
         );
     }
@@ -138,7 +164,7 @@ mod tests {
     #[test]
     fn a_long_text_keeps_head_and_tail_and_names_the_artifact() {
         let text = format!("{}{}", "a".repeat(5_000), "z".repeat(5_000));
-        let shown = stdout(text.as_bytes(), 0).shown(1_000, "a1");
+        let shown = stdout(text.as_bytes(), 0).shown(1_000, "a1", &|text| text);
         assert!(shown.len() <= 1_000 && shown.starts_with("aaa") && shown.ends_with("zzz"));
         assert!(shown.contains("the whole output is artifact a1"), "{shown}");
     }
@@ -151,10 +177,38 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_is_replaced_is_replaced_before_the_cut() {
+        let root = "/secret/root";
+        let text = format!("{}{root}/f{}", "a".repeat(600), "z".repeat(600));
+        for limit in 200..1_000 {
+            let clean = |text: String| text.replace(&format!("{root}/"), "");
+            let shown = stdout(text.as_bytes(), 0).shown(limit, "a1", &clean);
+            assert!(
+                !shown.contains("/secr") && !shown.contains("root"),
+                "{shown}"
+            );
+        }
+    }
+
     proptest! {
         #[test]
+        fn streams_share_one_limit(out in "[a-z]{0,900}", err in "[a-z]{0,900}", limit in 400_usize..900) {
+            let transcript = Transcript {
+                stdout: out.clone().into_bytes(),
+                stderr: err.clone().into_bytes(),
+                ..Transcript::default()
+            };
+            let (stdout, stderr) = transcript.streams(limit, "a1", &|text| text);
+            prop_assert!(stdout.len() + stderr.len() <= limit);
+            if out.len() + err.len() <= limit {
+                prop_assert_eq!((stdout, stderr), (out, err));
+            }
+        }
+
+        #[test]
         fn a_shown_text_is_within_its_limit(text in any::<String>(), limit in 200_usize..400) {
-            let shown = stdout(text.repeat(40).as_bytes(), 0).shown(limit, "a1");
+            let shown = stdout(text.repeat(40).as_bytes(), 0).shown(limit, "a1", &|text| text);
             prop_assert!(shown.len() <= limit.max("(no output)".len()));
         }
     }

@@ -8,8 +8,12 @@ use bailiwick_core::{
     Permit, Provenance, Response, SkillError, Tier, ToolName,
 };
 use bailiwick_policy::Access;
-use bailiwick_sandbox::{Canceller, Compiled, Completion, ConfinedCommand, End, Stdin, Stream};
-use serde_json::{Value, json};
+use bailiwick_sandbox::message::Stage;
+use bailiwick_sandbox::{
+    Canceller, Compiled, Completion, ConfinedChild, ConfinedCommand, End, SandboxError, Stdin,
+    Stream,
+};
+use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::collect;
@@ -106,10 +110,7 @@ impl Drop for StopOnDrop {
 
 impl Run {
     fn drive(self, permit: &Permit, switch: &StopSwitch) -> Outcome {
-        let mut report = CallReport::new(Tier::Script);
-        report
-            .warnings
-            .clone_from(&self.runner.tier.settings.warnings);
+        let report = CallReport::new(Tier::Script);
         let completion = match self.start(permit, switch) {
             Ok(completion) => completion,
             Err(error) => return Outcome::new(Err(error), report),
@@ -126,7 +127,6 @@ impl Run {
                     .create_file(&self.plan.policy, &named.path)?;
             }
         }
-        let compiled = self.compiled()?;
         let left = self
             .plan
             .deadline
@@ -139,9 +139,34 @@ impl Run {
         if let Some(bytes) = &self.plan.stdin {
             command = command.with_stdin(Stdin::Bytes(bytes.to_vec()));
         }
-        let child = bailiwick_sandbox::spawn(&compiled, command)?;
+        let child = self.launch(command)?;
         switch.arm(child.canceller());
         Ok(child.wait())
+    }
+
+    /// Starts the command. A granted folder that was replaced since the confinement was compiled is
+    /// looked up again, once, beneath the session's root.
+    fn launch(&self, command: ConfinedCommand) -> Result<ConfinedChild, SkillError> {
+        let spawned = bailiwick_sandbox::spawn(&*self.compiled()?, command.clone());
+        let (
+            Err(SandboxError::Launch {
+                stage: Stage::Source,
+                ..
+            }),
+            Some(cache),
+        ) = (&spawned, &self.cache)
+        else {
+            return Ok(spawned?);
+        };
+        *cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        bailiwick_sandbox::spawn(&*self.compiled()?, command).map_err(|error| {
+            SkillError::new(
+                Code::ScriptSandboxUnavailable,
+                "a folder of the session was replaced",
+            )
+            .with_hint("its grant is to the folder that was there first; start the host again")
+            .with_source(error)
+        })
     }
 
     /// Compiles the confinement, once per tool for runs that name no path.
@@ -166,10 +191,10 @@ impl Run {
         self.observe(&completion, &transcript, &mut report);
         let source = ArtifactSource::new(self.provenance.skill.clone(), self.tool.clone());
         let stored = transcript.stored();
-        let kept = self
-            .runner
-            .artifacts
-            .put(NewArtifact::new(&stored, OUTPUT_KIND, source.clone()));
+        let kept =
+            self.runner
+                .artifacts
+                .put(NewArtifact::new(&stored, OUTPUT_KIND, source.clone()));
         let artifact = match kept {
             Ok(artifact) => Some(artifact.id),
             Err(error) => {
@@ -180,8 +205,13 @@ impl Run {
             }
         };
         report.artifact.clone_from(&artifact);
-        if let Some(folder) = completion.out_dir {
-            let (files, warnings) = collect::collect(folder, &*self.runner.artifacts, &source);
+        // A caller that gave up waits for no files.
+        if let Some(folder) = completion.out_dir
+            && completion.end != End::Cancelled
+        {
+            let budget = self.plan.policy.limits().workspace();
+            let (files, warnings) =
+                collect::collect(folder, budget, &*self.runner.artifacts, &source);
             report.files = files;
             report.warnings.extend(warnings);
         }
@@ -279,7 +309,14 @@ impl Run {
             .with_detail("exit", report.exit)
             .with_detail("signal", report.signal)
             .with_detail("artifact", report.artifact.as_ref().map(ArtifactId::as_str))
-            .with_detail("output", self.shown(transcript, report))
+            .with_detail(
+                "output",
+                transcript.shown(
+                    self.reply_limit(),
+                    &artifact_text(report),
+                    &self.hide_root(),
+                ),
+            )
     }
 
     fn response(&self, exit: i32, transcript: &Transcript, report: &CallReport) -> Response {
@@ -294,26 +331,25 @@ impl Run {
             },
             artifact_text(report),
         );
-        let text = format!("{acknowledgement}\n{}", self.shown(transcript, report));
-        let mut response = Response::new(Content::Text(text), self.provenance.clone());
+        let room = self.reply_limit().saturating_sub(acknowledgement.len() + 1);
+        let shown = transcript.shown(room, &artifact_text(report), &self.hide_root());
+        let mut response = Response::new(
+            Content::Text(format!("{acknowledgement}\n{shown}")),
+            self.provenance.clone(),
+        );
         response.artifact.clone_from(&report.artifact);
+        let (stdout, stderr) = transcript.streams(
+            self.reply_limit(),
+            &artifact_text(report),
+            &self.hide_root(),
+        );
         response.structured = Some(json!({
             "exit": exit,
-            "stdout": self.stream(&transcript.stdout, report),
-            "stderr": self.stream(&transcript.stderr, report),
+            "stdout": stdout,
+            "stderr": stderr,
             "files": report.files,
         }));
         response
-    }
-
-    fn shown(&self, transcript: &Transcript, report: &CallReport) -> String {
-        self.hide_root(&transcript.shown(self.reply_limit(), &artifact_text(report)))
-    }
-
-    fn stream(&self, bytes: &[u8], report: &CallReport) -> Value {
-        let text = crate::output::printable(bytes);
-        let text = crate::output::excerpt(&text, self.reply_limit(), &artifact_text(report));
-        Value::String(self.hide_root(&text))
     }
 
     fn reply_limit(&self) -> usize {
@@ -321,9 +357,9 @@ impl Run {
     }
 
     /// Replaces the workspace's host path with paths inside the skill (contracts 5.11).
-    fn hide_root(&self, text: &str) -> String {
-        let root = self.revision.root().to_string_lossy();
-        text.replace(&format!("{root}/"), "").replace(&*root, ".")
+    fn hide_root(&self) -> impl Fn(String) -> String {
+        let root = self.revision.root().to_string_lossy().into_owned();
+        move |text| text.replace(&format!("{root}/"), "").replace(&root, ".")
     }
 }
 

@@ -50,8 +50,6 @@ pub struct ScriptSettings {
     pub fail_on_nonzero_exit: bool,
     /// Values for the variables that the policy grants by name. None by default.
     pub environment: BTreeMap<String, String>,
-    /// What every report must say of weakened settings. Nothing by default.
-    pub warnings: Vec<String>,
     /// Replaces the ceiling in the subset proof, and nothing else. None by default.
     pub permissive_ceiling: Option<SandboxPolicy>,
 }
@@ -67,7 +65,6 @@ impl ScriptSettings {
             wall_max: Duration::from_secs(30),
             fail_on_nonzero_exit: true,
             environment: BTreeMap::new(),
-            warnings: Vec::new(),
             permissive_ceiling: None,
         }
     }

@@ -1,7 +1,7 @@
 //! A script as a tool of the call path.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bailiwick_core::{
     Arguments, BoxFuture, CallContext, Code, Effects, Outcome, Permit, Prepared, SkillError, Tool,
@@ -58,6 +58,23 @@ impl ScriptTool {
         self.script.plan(arguments, context, head)
     }
 
+    /// Compiles the confinement of runs that name no path, for the calls to come.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_SCRIPT_SANDBOX_UNAVAILABLE` where a required class has no closer, and
+    /// `E_INVALID_SKILLS_CONFIG` for a granted place that is not there.
+    pub fn compile_standing(&self) -> Result<(), SkillError> {
+        let Some(interpreter) = self.script.interpreter() else {
+            return Ok(());
+        };
+        let policy = self.script.standing_policy()?;
+        let compiled = self.runner.compile(&policy, interpreter, &self.revision)?;
+        let mut slot = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        *slot = Some(Arc::new(compiled));
+        Ok(())
+    }
+
     /// Runs the interpreter of a declared script on an empty one, under the tool's policy.
     ///
     /// It blocks until the run is over. What cannot start here cannot start in any call, and here
@@ -70,8 +87,15 @@ impl ScriptTool {
         let Some(interpreter) = self.script.interpreter() else {
             return Ok(());
         };
-        let policy = self.script.standing_policy()?;
-        let compiled = self.runner.compile(&policy, interpreter, &self.revision)?;
+        self.compile_standing()?;
+        let compiled = self
+            .compiled
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let Some(compiled) = compiled else {
+            return Ok(());
+        };
         let argv = interpreter.argv().iter().cloned();
         let argv = argv.chain(["/dev/null".to_owned()]);
         let cannot = |what: String| {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -108,14 +109,10 @@ impl DirWorkspace {
         let base = base.canonicalize().map_err(wrap("resolve its folder"))?;
         let root =
             Dir::open_ambient_dir(&base, ambient_authority()).map_err(wrap("open its folder"))?;
+        check_private(&root).map_err(wrap("trust its folder"))?;
         sweep(&root).map_err(wrap("sweep what a dead process left"))?;
         let own = format!("host-{}-{:08x}", std::process::id(), unique());
-        let lock = root
-            .create(format!("{own}{LOCK_SUFFIX}"))
-            .map_err(wrap("create its lock"))?
-            .into_std();
-        lock.try_lock()
-            .map_err(|error| wrap("take its lock")(error.into()))?;
+        let lock = take_lock(&root, &own).map_err(wrap("take its lock"))?;
         root.create_dir_with(&own, &private())
             .map_err(wrap("create its own folder"))?;
         let dir = root.open_dir(&own).map_err(wrap("open its own folder"))?;
@@ -305,6 +302,28 @@ impl Drop for Revision {
     }
 }
 
+/// Refuses a folder that somebody else could put files into.
+fn check_private(folder: &Dir) -> std::io::Result<()> {
+    let metadata = folder.try_clone()?.into_std_file().metadata()?;
+    let is_ours = metadata.uid() == nix::unistd::geteuid().as_raw();
+    if is_ours && metadata.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(std::io::Error::new(
+        std::io::ErrorKind::PermissionDenied,
+        "others may write to it; name a folder of this user alone",
+    ))
+}
+
+/// Makes a lock under another name and renames it once it is held: a sweep never finds it free.
+fn take_lock(root: &Dir, own: &str) -> std::io::Result<File> {
+    let new = format!("{own}.new");
+    let lock = root.create(&new)?.into_std();
+    lock.try_lock()?;
+    root.rename(&new, root, format!("{own}{LOCK_SUFFIX}"))?;
+    Ok(lock)
+}
+
 /// Makes a folder, unless it is there, that every uid may enter: a run has a uid of its own.
 ///
 /// What keeps other people out is the private folder around it.
@@ -423,6 +442,15 @@ mod tests {
         ] {
             assert!(workspace.dispose(outside).is_err(), "{outside:?}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        let error = DirWorkspace::open(folder.path()).unwrap_err();
+        assert_eq!(error.code(), Code::WorkspaceFailed);
     }
 
     #[test]

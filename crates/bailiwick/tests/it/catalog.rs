@@ -10,17 +10,24 @@ use bailiwick::{Code, Error};
 
 use crate::bed::{allowing, source};
 
-/// A source that hangs, or fails, whatever it is asked.
-struct Broken {
-    hangs: bool,
+/// A source that fails, hangs or panics, whatever it is asked.
+struct Broken(Fault);
+
+#[derive(Clone, Copy)]
+enum Fault {
+    Fails,
+    Hangs,
+    Panics,
 }
 
 impl Broken {
     fn answer<T: Send + 'static>(&self) -> BoxFuture<'static, Result<T, Error>> {
-        let hangs = self.hangs;
+        let fault = self.0;
         Box::pin(async move {
-            if hangs {
-                std::future::pending::<()>().await;
+            match fault {
+                Fault::Fails => {}
+                Fault::Hangs => std::future::pending::<()>().await,
+                Fault::Panics => panic!("secret of the source"),
             }
             Err(Error::new(Code::WorkspaceFailed, "the disk is gone"))
         })
@@ -72,10 +79,10 @@ impl SkillSource for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_fails_or_hangs_is_reported_and_the_others_still_work() {
-    for hangs in [false, true] {
+async fn a_source_that_fails_hangs_or_panics_is_reported_and_the_others_still_work() {
+    for fault in [Fault::Fails, Fault::Hangs, Fault::Panics] {
         let manager = allowing()
-            .source(Broken { hangs })
+            .source(Broken(fault))
             .source(source("s", &[("a", &["x"])]))
             .source_deadline(Duration::from_secs(5))
             .build()

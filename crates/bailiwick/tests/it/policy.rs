@@ -1,6 +1,8 @@
 //! Grants, pins and ceilings as a manager applies them.
 
-use bailiwick::sandbox_policy::{CliGrants, HostPath, SandboxPolicy};
+use bailiwick::sandbox_policy::{
+    CliGrants, HostPath, Limits, Origin, Rights, SandboxPolicy, SyscallProfile,
+};
 use bailiwick::{CallRequest, Code, Policy};
 use serde_json::json;
 
@@ -71,6 +73,7 @@ async fn a_named_path_must_be_what_the_parameter_says() {
     for (path, code) in [
         ("sub", Code::ArgumentsRejected),
         ("missing", Code::ArgumentsRejected),
+        ("link", Code::ArgumentsRejected),
         ("../outside", Code::ScriptPolicyWidened),
         ("/etc/passwd", Code::ScriptPolicyWidened),
         ("-rf", Code::ArgumentsRejected),
@@ -82,12 +85,56 @@ async fn a_named_path_must_be_what_the_parameter_says() {
             "{path}"
         );
     }
-    let request = CallRequest::new("demo.run", json!({ "path": "link" })).cwd(&folder);
-    let error = manager.call_with(request).await.result.unwrap_err();
-    assert!(
-        error.code() != Code::ScriptFailed,
-        "a link out of the grant is refused before anything runs: {error}"
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_granted_folder_that_is_replaced_is_found_again_and_a_link_in_its_place_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let inner = folder.join("docs");
+    let fill = |text: &str| {
+        std::fs::create_dir(&inner).unwrap();
+        let mut file = std::fs::File::create(inner.join("f")).unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    };
+    let clear = || {
+        std::fs::remove_file(inner.join("f")).unwrap();
+        std::fs::remove_dir(&inner).unwrap();
+    };
+    fill("first");
+    let text = format!(
+        "version = 1\n[session]\nread = [\"{0}\"]\n[[skill]]\nname = \"demo\"\nsource = \"bundled\"\ngrant.read = [\"{0}/docs\"]\n",
+        folder.display()
     );
+    let outside = tempfile::tempdir().unwrap();
+    let policy = policy_file(outside.path(), &text);
+    let source = in_memory(script_skill(&format!("cat {}/f\n", inner.display())));
+    let manager = allowing()
+        .policy(policy)
+        .source(source)
+        .build()
+        .await
+        .unwrap();
+    if load(&manager).await.is_none() {
+        return;
+    }
+    let said = || async {
+        let outcome = manager.call("demo.run", json!({})).await;
+        outcome.result.map(|response| response.text().into_owned())
+    };
+    assert!(said().await.unwrap().contains("first"));
+    clear();
+    fill("second");
+    assert!(said().await.unwrap().contains("second"));
+    clear();
+    std::os::unix::fs::symlink("/etc", &inner).unwrap();
+    let refused = said().await.unwrap_err();
+    assert_ne!(
+        refused.code(),
+        Code::ScriptFailed,
+        "nothing runs: {refused}"
+    );
+    manager.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,14 +202,29 @@ async fn grants_beyond_the_session_are_refused_where_a_permissive_ceiling_is_not
         .unwrap_err();
     assert_eq!(refused.code(), Code::ScriptPolicyWidened);
 
-    let ceiling = SandboxPolicy::deny_all();
+    let wide = policy_file(&folder, "version = 1\n");
+    let wide = wide.with_cli_grants(CliGrants::parse(["read=."], &root).unwrap());
+    let reads = script_skill(&format!("ls {}\n", folder.display()));
+    let ceiling = SandboxPolicy::deny_all()
+        .with_syscalls(SyscallProfile::Wide)
+        .with_limits(Limits::unlimited())
+        .grant(root, Rights::READ_WRITE, Origin::Code);
     let manager = allowing()
         .dangerous()
         .permissive_script_policy(ceiling)
+        .policy(wide)
+        .source(in_memory(reads))
         .build()
         .await
         .unwrap();
     assert!(manager.dangers()[0].contains("permissive_script_policy"));
+    if load(&manager).await.is_none() {
+        return;
+    }
+    let outcome = manager.call("demo.run", json!({})).await;
+    assert!(outcome.result.unwrap().text().contains("bailiwick.toml"));
+    assert!(outcome.report.warnings[0].contains("permissive_script_policy"));
+    manager.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

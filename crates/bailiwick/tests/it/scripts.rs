@@ -321,6 +321,61 @@ async fn undeclared_scripts_need_their_grant_and_pass_arguments_verbatim() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_script_leaves_behind_costs_and_says_no_more_than_it_is() {
+    let script = "cd out; i=0; while [ $i -lt 40 ]; do i=$((i+1)); truncate -s 60M sparse$i; done\n\
+                  mkfifo pipe; ln -s /etc/passwd 'l\nnote: forged'; mkdir -p a/b; echo kept > a/b/kept.txt\n";
+    let Some(outcome) = run(script).await else {
+        return;
+    };
+    let report = outcome.report;
+    assert_eq!(
+        report.files.len(),
+        2,
+        "one sparse file fits the budget, and the small one: {report:?}"
+    );
+    assert!(
+        report
+            .warnings
+            .iter()
+            .all(|warning| !warning.contains('\n')),
+        "{:?}",
+        report.warnings
+    );
+    assert!(
+        report
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("not a regular file"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listed_tool_file_never_runs_as_a_script() {
+    let here: bailiwick::sandbox_policy::HostPath = "/".parse().unwrap();
+    let cli = bailiwick::sandbox_policy::CliGrants::parse(["undeclared_scripts"], &here).unwrap();
+    let skill = bailiwick::InMemorySkill::new(
+        "---\nname: demo\ndescription: For tests.\ntools:\n  - peek\n---\n",
+    )
+    .file("scripts/peek.js", "console.log(1)\n");
+    let policy = Policy::built_in().with_cli_grants(cli);
+    let manager = allowing()
+        .policy(policy)
+        .source(in_memory(skill))
+        .build()
+        .await
+        .unwrap();
+    if load(&manager).await.is_none() {
+        return;
+    }
+    let request = CallRequest::new("demo", Value::Null);
+    let outcome = manager
+        .call_script("demo", "scripts/peek.js", &[], request)
+        .await;
+    assert_eq!(outcome.result.unwrap_err().code(), Code::NotFound);
+    manager.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_can_be_checked_at_load_is_refused_at_load() {
     let load = |sidecar: &str, policy: Policy| {
         let skill =

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Call;
-use crate::error::{cannot, not_json, usage};
+use crate::error::{cannot, not_json, not_utf8, usage};
 use crate::folder;
 use crate::gate::TerminalGate;
 use crate::policy::Chosen;
@@ -132,7 +132,7 @@ fn request(program: &Program, arguments: &Call) -> Result<CallRequest, Error> {
                     error,
                 )
             })?;
-            String::from_utf8_lossy(&bytes).into_owned()
+            String::from_utf8(bytes).map_err(|error| not_utf8(&error))?
         }
         text => text.to_owned(),
     };

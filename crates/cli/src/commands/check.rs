@@ -11,6 +11,7 @@ use crate::output::colors;
 use crate::policy::Chosen;
 use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
+use crate::text::printable;
 
 pub(crate) fn run(program: &Program, arguments: &Check) -> Result<u8, Error> {
     let profile = match arguments.profile {
@@ -29,7 +30,7 @@ pub(crate) fn run(program: &Program, arguments: &Check) -> Result<u8, Error> {
         }
     }
     let error = verdict(&checked);
-    program.output.answer(
+    program.output.colored_answer(
         || checked.iter().map(Checked::to_text).collect::<Vec<_>>().join("\n"),
         || {
             let reports: Vec<_> = checked.iter().map(|checked| &checked.report).collect();
@@ -53,13 +54,14 @@ struct Checked {
 }
 
 impl Checked {
+    /// Renders the findings, safe for a terminal and with colours where it shows them.
     fn to_text(&self) -> String {
         let mut text = self.report.render(colors());
-        let refusals = self.refusals.iter().map(|refusal| {
+        for refusal in &self.refusals {
             let hint = refusal.hint().unwrap_or("run `bailiwick doctor`");
-            format!("load would refuse it: {refusal}\n  hint: {hint}\n")
-        });
-        text.extend(refusals);
+            let refusal = format!("load would refuse it: {refusal}\n  hint: {hint}\n");
+            text.push_str(&printable(&refusal));
+        }
         text
     }
 }

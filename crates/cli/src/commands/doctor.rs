@@ -132,16 +132,19 @@ fn to_json(tested: &SelfTest, interpreters: &Interpreters, error: Option<&Error>
     })
 }
 
-/// One row a layer, one column a class; each cell is what the attempts of this run got.
+/// One row a layer, one column a class. The state is what the host reports of a layer; each cell is
+/// what the attempts of this run got, whatever the state.
 fn matrix(tested: &SelfTest) -> String {
-    let header: [&str; 16] = std::array::from_fn(|column| match column {
+    let header: [&str; 17] = std::array::from_fn(|column| match column {
         0 => "layer",
-        column => column_name(ThreatClass::ALL[column - 1]),
+        1 => "state",
+        column => column_name(ThreatClass::ALL[column - 2]),
     });
-    let rows = Layer::ALL.map(|layer| {
+    let rows = tested.claimed().iter().map(|(layer, state)| {
         std::array::from_fn(|column| match column {
             0 => layer.to_string(),
-            column => cell(tested, layer, ThreatClass::ALL[column - 1]),
+            1 => state_word(state).to_owned(),
+            column => cell(tested, layer, ThreatClass::ALL[column - 2]),
         })
     });
     table(header, rows)
@@ -156,9 +159,6 @@ fn cell(tested: &SelfTest, layer: Layer, class: ThreatClass) -> String {
     let Some(first) = attempts.clone().next() else {
         return ".".to_owned();
     };
-    if !tested.claimed().is_in_force(layer) {
-        return "-".to_owned();
-    }
     let worst = attempts
         .find(|attempt| attempt.verdict == Verdict::Open)
         .unwrap_or(first);
@@ -218,6 +218,14 @@ fn missing(tested: &SelfTest) -> impl Iterator<Item = (Layer, String)> {
         })
 }
 
+fn state_word(state: &LayerState) -> &'static str {
+    match state {
+        LayerState::InForce => "in-force",
+        LayerState::Unused { .. } => "unused",
+        LayerState::Missing { .. } => "MISSING",
+    }
+}
+
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Denied => "denied",
@@ -253,5 +261,6 @@ fn column_name(class: ThreatClass) -> &'static str {
 }
 
 const LEGEND: &str = "\
-Each cell is what an attempt of this run got from the kernel. `.` the layer does not stand against
-the class; `-` the layer is not in force here; `?` the attempt proves nothing; `OPEN` it got through.";
+Each cell is what an attempt of this run got from the kernel, of which the layer may be one of several
+causes: beside a layer that is MISSING it is another's work. `.` no attempt of the class is the layer's
+to deny; `?` the attempt proves nothing; `OPEN` it got through.";

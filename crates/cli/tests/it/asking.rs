@@ -2,7 +2,13 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::process::Stdio;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::termios::tcgetattr;
+use nix::unistd::Pid;
 
 use crate::run::{Ran, World};
 
@@ -93,6 +99,39 @@ fn a_person_at_a_terminal_sees_the_call_and_decides() {
     assert_eq!(interrupted.ran.ended(7).code(), "E_SKILL_CANCELLED");
 }
 
+#[test]
+fn a_question_whose_deadline_passes_keeps_nobody_waiting() {
+    let world = with_docs();
+    let digest = world.digest_of("reader");
+    world.write(
+        "project/p.toml",
+        &format!(
+            "version = 1\n[gate]\ndeadline = \"1s\"\n[session]\nread = [\"./docs\"]\n[[skill]]\nname = \"reader\"\ndigest = \"{digest}\"\ngrant.read = [\"./docs\"]\n"
+        ),
+    );
+    let call = ["--policy", "p.toml", "--json", "call", "reader.run"];
+    let ran = answered(&world, &call, Answer::Nothing).ran.ended(5);
+    assert_eq!(ran.code(), "E_SKILL_SCRIPT_GATE_UNAVAILABLE");
+}
+
+#[test]
+fn a_program_that_is_asked_to_stop_does_not_wait_for_the_answer() {
+    let world = with_docs();
+    let call = ["call", "reader.run", "--grant", "read=./docs", "--json"];
+    let ran = answered(&world, &call, Answer::Signal(Signal::SIGTERM))
+        .ran
+        .ended(7);
+    assert_eq!(ran.code(), "E_SKILL_CANCELLED");
+}
+
+/// What happens once the question is there.
+#[derive(Clone, Copy)]
+enum Answer<'a> {
+    Keys(&'a [u8]),
+    Signal(Signal),
+    Nothing,
+}
+
 /// What came of a run whose input and messages were a terminal's.
 struct AtTerminal {
     ran: Ran,
@@ -101,7 +140,13 @@ struct AtTerminal {
 
 /// Runs the program at a terminal and types once the question is there.
 fn at_a_terminal(world: &World, arguments: &[&str], keys: &[u8]) -> AtTerminal {
+    answered(world, arguments, Answer::Keys(keys))
+}
+
+/// Runs the program at a terminal, which must be as it was afterwards.
+fn answered(world: &World, arguments: &[&str], answer: Answer<'_>) -> AtTerminal {
     let pty = nix::pty::openpty(None, None).unwrap();
+    let before = tcgetattr(&pty.slave).unwrap().local_flags;
     let mut command = world.command(arguments);
     let (stdin, stderr) = (pty.slave.try_clone().unwrap(), pty.slave);
     command
@@ -109,24 +154,45 @@ fn at_a_terminal(world: &World, arguments: &[&str], keys: &[u8]) -> AtTerminal {
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(stderr);
-    let child = command.spawn().unwrap();
+    let mut child = command.spawn().unwrap();
     // The program alone holds the terminal now, so that its end ends the reading.
     drop(command);
     let mut screen = Vec::new();
     let mut terminal = File::from(pty.master);
-    let mut typed = false;
+    let mut answered = false;
     let mut some = [0; 1024];
-    // A terminal whose last user has gone reports an error.
-    while let Ok(read @ 1..) = terminal.read(&mut some) {
+    loop {
+        if !is_readable(&terminal) {
+            child.kill().unwrap();
+            panic!("it hangs: {}", String::from_utf8_lossy(&screen));
+        }
+        // A terminal whose last user has gone reports an error.
+        let Ok(read @ 1..) = terminal.read(&mut some) else {
+            break;
+        };
         screen.extend_from_slice(&some[..read]);
-        if !typed && String::from_utf8_lossy(&screen).contains("Let it run?") {
-            terminal.write_all(keys).unwrap();
-            typed = true;
+        if !answered && String::from_utf8_lossy(&screen).contains("Let it run?") {
+            answered = true;
+            match answer {
+                Answer::Keys(keys) => terminal.write_all(keys).unwrap(),
+                Answer::Signal(signal) => {
+                    let pid = Pid::from_raw(child.id().try_into().unwrap());
+                    kill(pid, signal).unwrap();
+                }
+                Answer::Nothing => {}
+            }
         }
     }
+    assert_eq!(tcgetattr(&terminal).unwrap().local_flags, before);
     let screen = String::from_utf8_lossy(&screen).into_owned();
     AtTerminal {
         ran: Ran::of(&child.wait_with_output().unwrap()),
         screen,
     }
+}
+
+/// Waits until a terminal has something to read, or has lost its last user; a minute at most.
+fn is_readable(terminal: &File) -> bool {
+    let mut waiting = [PollFd::new(terminal.as_fd(), PollFlags::POLLIN)];
+    poll(&mut waiting, PollTimeout::from(60_000_u16)).unwrap() > 0
 }

@@ -288,3 +288,18 @@ fn a_project_copy_wins_and_the_shadowed_one_is_called_by_its_scope() {
         "user\n"
     );
 }
+
+#[test]
+fn arguments_that_are_no_text_are_rejected_and_not_repaired() {
+    let world = World::new();
+    world.skill("echoing", "echo \"$1\"\n");
+    let path = world.path("input");
+    std::fs::write(&path, b"{\"word\": \"\xff\"}").unwrap();
+    let file = std::fs::File::open(path).unwrap();
+    let mut command = world.command(&["call", "echoing.run", "-"]);
+    let ran = Ran::of(&command.stdin(file).output().unwrap()).ended(2);
+    insta::assert_snapshot!(ran.stderr, @r"
+    error: E_SKILL_ARGUMENTS_REJECTED: the arguments are not UTF-8: byte 10 is part of no character
+    hint: convert them to UTF-8; JSON has no other encoding
+    ");
+}

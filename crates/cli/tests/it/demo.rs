@@ -61,10 +61,41 @@ fn doctor_shows_an_attempt_for_every_class_and_every_cell_has_an_answer() {
         );
     }
     let text = world.run(&["doctor"]).succeeded().stdout;
-    assert!(
-        text.contains("landlock") && text.contains("kernel-surface"),
-        "{text}"
-    );
+    let matrix = text.split("\n\n").next().unwrap();
+    let mut lines = matrix.lines();
+    let columns = lines.next().unwrap().split_whitespace().skip(2).count();
+    let classes: Vec<_> = value["classes"].as_array().unwrap().iter().collect();
+    assert_eq!(columns, classes.len(), "{matrix}");
+    let layers = value["layers"].as_array().unwrap();
+    for layer in layers {
+        let row: Vec<_> = lines.next().unwrap().split_whitespace().collect();
+        let (name, cells) = (layer["layer"].as_str().unwrap(), &row[2..]);
+        assert_eq!(row[0], name, "{matrix}");
+        assert_eq!(row[1].to_lowercase(), layer["state"], "{matrix}");
+        assert_eq!(cells.len(), classes.len(), "{matrix}");
+        for (cell, class) in cells.iter().zip(&classes) {
+            let mut tried = attempts.iter().filter(|attempt| {
+                attempt["class"] == class["class"]
+                    && attempt["layers"].as_array().unwrap().contains(&layer["layer"])
+            });
+            let place = format!("{name}, {}: {cell}\n{matrix}", class["class"]);
+            let Some(first) = tried.next() else {
+                assert_eq!(*cell, ".", "{place}");
+                continue;
+            };
+            match *cell {
+                // Each run attacks anew, but a hard class is denied in all of them.
+                "OPEN" => assert!(class["hard"] != true, "{place}"),
+                "?" => assert_eq!(first["verdict"], "inconclusive", "{place}"),
+                "denied" => assert!(first["errno"].is_null(), "{place}"),
+                errno => assert!(
+                    errno.starts_with('E') && errno.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()),
+                    "{place}"
+                ),
+            }
+        }
+    }
+    assert_eq!(lines.next(), None, "{matrix}");
 }
 
 fn claims(value: &Value) -> impl Iterator<Item = &Value> {

@@ -92,3 +92,29 @@ fn a_new_skill_passes_the_check_and_is_called_at_once() {
     );
     assert_eq!(world.run(&["init", "../x", "--json"]).exit, 8);
 }
+
+#[test]
+fn a_projects_folder_that_leads_away_hides_no_other_skill() {
+    let world = World::new();
+    std::fs::remove_dir(world.path("project/.agents/skills")).unwrap();
+    world.write(
+        "elsewhere/foreign/SKILL.md",
+        "---\nname: foreign\ndescription: Is not the project's.\n---\n",
+    );
+    std::os::unix::fs::symlink(
+        world.path("elsewhere"),
+        world.path("project/.agents/skills"),
+    )
+    .unwrap();
+    world.write(
+        "home/.agents/skills/own/SKILL.md",
+        "---\nname: own\ndescription: Is the person's.\n---\n",
+    );
+    let ran = world.run(&["list"]).succeeded();
+    let text = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(text.contains("own") && !text.contains("foreign"), "{ran}");
+    assert!(
+        text.contains("the skills folder leads out of the repository"),
+        "{ran}"
+    );
+}

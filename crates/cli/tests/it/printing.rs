@@ -43,6 +43,32 @@ fn no_color_means_none_and_color_can_be_asked_for() {
 }
 
 #[test]
+fn the_colours_of_an_excerpt_are_sent_and_nothing_else_of_its_like() {
+    let world = World::new();
+    let folder = "bad\u{1b}]0;title\u{7}";
+    world.write(
+        &format!("project/{folder}/SKILL.md"),
+        "---\nname: bad\u{1b}[2J\nname: worse\ndescription: Twice.\n---\n",
+    );
+    let output = world
+        .command(&["check", folder])
+        .env("CLICOLOR_FORCE", "1")
+        .output()
+        .unwrap();
+    let ran = crate::run::Ran::of(&output).ended(8);
+    assert!(ran.stdout.contains("\u{1b}[31m"), "no colour: {ran}");
+    assert!(!ran.stdout.contains('␛'), "a colour as a picture: {ran}");
+    let mut pieces = ran.stdout.split('\u{1b}');
+    let mut shown = pieces.next().unwrap().to_owned();
+    for piece in pieces {
+        let parameters = piece.strip_prefix('[').unwrap_or_else(|| panic!("{piece:?}"));
+        let rest = parameters.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        shown.push_str(rest.strip_prefix('m').unwrap_or_else(|| panic!("{piece:?}")));
+    }
+    assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+}
+
+#[test]
 fn completions_name_every_command() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish"] {

@@ -29,6 +29,13 @@ fn sidecar(text: &str) -> Skill {
         .file("bailiwick.yaml", text)
 }
 
+/// A package whose one script is described in some words.
+fn described(words: &str) -> Skill {
+    sidecar(&format!(
+        "scripts: [{{name: go, path: scripts/go.sh, description: {words}, interpreter: sh}}]\n"
+    ))
+}
+
 /// Returns a package for each id.
 fn cases() -> Vec<(Id, Skill)> {
     let tool = |name: &str| {
@@ -159,6 +166,12 @@ fn cases() -> Vec<(Id, Skill)> {
         (Id::SidecarMissingKey, sidecar("scripts: [{name: go}]\n")),
         (Id::SidecarType, sidecar("scripts: go\n")),
         (Id::SidecarValue, sidecar("channel: loud\n")),
+        (
+            Id::SidecarDescriptionTooLong,
+            described(&"x".repeat(16 * 1024 + 1)),
+        ),
+        (Id::SidecarDescriptionInvisible, described("x\u{202E}y")),
+        (Id::SidecarDescriptionMixedScript, described("p\u{430}y")),
         (Id::InventoryToolFileMissing, front("tools: [go]\n")),
         (
             Id::InventoryToolFileBoth,

@@ -263,13 +263,53 @@ fn a_link_is_followed_only_to_a_folder_at_least_as_trusted() {
 }
 
 #[test]
-fn a_projects_folder_cannot_lead_out_of_the_repository() {
+fn a_projects_folder_that_leads_out_of_the_repository_is_passed_over_alone() {
     let world = World::new();
-    world.skill("elsewhere/a", "x");
+    world
+        .skill("elsewhere/a", "x")
+        .skill("repo/sub/.agents/skills/near", "project")
+        .skill("home/.agents/skills/own", "user");
     fs::create_dir(world.path("repo/.agents")).unwrap();
     symlink(world.path("elsewhere"), world.path("repo/.agents/skills")).unwrap();
-    let error = DirectorySource::project(world.path("repo"), None).unwrap_err();
-    assert_eq!(SkillError::from(error).code(), Code::InvalidSkillsConfig);
+    let survey = world.survey();
+    assert_eq!(
+        world.shown(&survey),
+        [
+            "near project repo/sub/.agents/skills/near",
+            "own user home/.agents/skills/own",
+        ]
+    );
+    let skips = survey.skips();
+    assert_eq!(
+        skips[0].location,
+        world.path("repo/.agents/skills").to_str().unwrap()
+    );
+    insta::assert_snapshot!(skips[0].reason, @"the skills folder leads out of the repository");
+    insta::assert_snapshot!(skips[0].fix, @"put the skills into the repository, or name their folder yourself");
+    assert_eq!(skips.len(), 1);
+}
+
+#[test]
+fn a_skills_folder_that_is_none_is_passed_over_and_one_that_is_missing_is_not_mentioned() {
+    let world = World::new();
+    world.skill("repo/sub/deep/.agents/skills/a", "project");
+    write(&world.path("repo/sub/.agents/skills"), b"a file");
+    fs::create_dir(world.path("home/.agents")).unwrap();
+    symlink("nowhere", world.path("home/.agents/skills")).unwrap();
+    let survey = world.survey();
+    assert!(survey.lookup("a").is_ok());
+    let reasons: Vec<_> = survey
+        .skips()
+        .into_iter()
+        .map(|skip| skip.reason)
+        .collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(
+        reasons
+            .iter()
+            .all(|reason| reason.starts_with("the skills folder cannot be searched: ")),
+        "{reasons:?}"
+    );
 }
 
 #[test]

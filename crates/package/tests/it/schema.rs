@@ -33,6 +33,8 @@ fn both_accept_what_is_in_order() {
     for value in [
         json!({}),
         script(|_| {}),
+        script(|s| s["description"] = json!("x".repeat(16 * 1024))),
+        param(|p| p["description"] = json!("x".repeat(4 * 1024))),
         script(|s| s["path"] = json!("./scripts//go.sh")),
         script(|s| s["params"] = json!([])),
         param(|p| p["flag"] = json!("--level")),
@@ -67,6 +69,8 @@ fn both_refuse_what_is_not() {
         script(|s| s["extra"] = json!("x")),
         script(|s| s["name"] = json!("a b")),
         script(|s| s["description"] = json!("")),
+        script(|s| s["description"] = json!("x".repeat(16 * 1024 + 1))),
+        param(|p| p["description"] = json!("x".repeat(4 * 1024 + 1))),
         script(|s| s["interpreter"] = json!("/bin/sh")),
         script(|s| s["path"] = json!("/bin/sh")),
         script(|s| s["path"] = json!("a/../b")),

@@ -4,7 +4,7 @@ use bailiwick_core::ParamKind;
 use bailiwick_package::{Channel, DiagnosticId as Id, Sidecar};
 use proptest::prelude::*;
 
-use crate::support::errors;
+use crate::support::{errors, ids};
 
 fn good(text: &str) -> Sidecar {
     let (sidecar, found) = Sidecar::parse(text.as_bytes());
@@ -144,6 +144,59 @@ fn an_interpreter_is_a_name_and_a_path_stays_inside() {
     bailiwick.yaml:3:11: error: the path "../go.sh" is rejected: it has a `..` segment [package-path-rejected]
       help: name the file relative to the skill's folder, such as `scripts/run.sh`
     "#);
+}
+
+#[test]
+fn a_description_is_bounded_wherever_it_stands() {
+    let long = |bytes: usize| "x".repeat(bytes);
+    let isolated = |description: &str| {
+        format!("isolated: [{{name: sum, description: {description}, source: sum.js}}]\n")
+    };
+    let param = |description: &str| {
+        script(&format!(
+            "    params: [{{name: a, type: string, description: {description}}}]\n"
+        ))
+    };
+    let tool = |description: &str| script("").replace("Goes.", description);
+    good(&tool(&long(16 << 10)));
+    good(&isolated(&long(16 << 10)));
+    good(&param(&long(4 << 10)));
+    for text in [
+        tool(&long((16 << 10) + 1)),
+        isolated(&long((16 << 10) + 1)),
+        param(&long((4 << 10) + 1)),
+        // Bytes count, not characters.
+        param(&"é".repeat((2 << 10) + 1)),
+    ] {
+        let (sidecar, found) = Sidecar::parse(text.as_bytes());
+        assert!(sidecar.is_none());
+        assert_eq!(errors(&found), [Id::SidecarDescriptionTooLong]);
+    }
+    insta::assert_snapshot!(refused(&param(&long(5000))), @r"
+    bailiwick.yaml:6:51: error: `description` has 5000 bytes and may have 4096 [sidecar-description-too-long]
+      help: say in short when to use it, and move the rest to the skill's body
+    ");
+}
+
+#[test]
+fn a_description_that_hides_or_imitates_is_warned_about() {
+    let warned = |text: String| {
+        let (sidecar, found) = Sidecar::parse(text.as_bytes());
+        assert!(sidecar.is_some(), "{found:?}");
+        ids(&found)
+    };
+    for (words, id) in [
+        ("Reads \u{202E}sdrow", "sidecar-description-invisible"),
+        ("Pays with p\u{430}ypal", "sidecar-description-mixed-script"),
+    ] {
+        let param = format!("    params: [{{name: a, type: string, description: {words}}}]\n");
+        let isolated =
+            format!("isolated: [{{name: sum, description: {words}, source: sum.js}}]\n");
+        assert_eq!(warned(script("").replace("Goes.", words)), [id]);
+        assert_eq!(warned(script(&param)), [id]);
+        assert_eq!(warned(isolated), [id]);
+    }
+    assert_eq!(warned(script("")), [""; 0]);
 }
 
 #[test]
