@@ -23,7 +23,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    fn of(name: &str, mut durations: Vec<Duration>) -> Self {
+    pub(crate) fn of(name: &str, mut durations: Vec<Duration>) -> Self {
         durations.sort_unstable();
         let at = |percent: usize| {
             let index = (durations.len() * percent).div_ceil(100).saturating_sub(1);

@@ -83,7 +83,7 @@ impl Prepared for Run {
 
     fn run(self: Box<Self>, permit: Permit) -> BoxFuture<'static, Outcome> {
         Box::pin(async move {
-            assert!(permit.granted_at().elapsed() < Duration::from_secs(3600));
+            assert!(permit.granted_at().elapsed() < Duration::from_hours(1));
             self.log.lock().unwrap().push("run");
             let response = Response::new(Content::Text("ran".to_owned()), self.provenance);
             Outcome::new(Ok(response), CallReport::new(self.tier))
@@ -203,7 +203,7 @@ async fn a_gate_that_never_answers_is_unavailable_at_its_deadline_and_not_before
     assert_eq!(error.code(), Code::ScriptGateUnavailable);
     let patient = silent();
     let waiting =
-        tokio::time::timeout(Duration::from_secs(86_400), run(&tool, &patient, json!({}))).await;
+        tokio::time::timeout(Duration::from_hours(24), run(&tool, &patient, json!({}))).await;
     assert!(
         waiting.is_err(),
         "without a deadline a person may take a day"
