@@ -27,7 +27,7 @@ impl Broken {
             match fault {
                 Fault::Fails => {}
                 Fault::Hangs => std::future::pending::<()>().await,
-                Fault::Panics => std::panic::panic_any("secret of the source"),
+                Fault::Panics => panic!("secret of the source"),
             }
             Err(Error::new(Code::WorkspaceFailed, "the disk is gone"))
         })

@@ -1,6 +1,10 @@
 //! Integration tests of the manager.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail the test"
+)]
 
 mod bed;
 mod catalog;
