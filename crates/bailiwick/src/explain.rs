@@ -1,14 +1,16 @@
 //! What a call would do and hold, before anything is started.
 
 use std::fmt;
+use std::io::ErrorKind;
 
 use bailiwick_core::{SkillError, ToolSpec};
-use bailiwick_policy::{Answer, EffectivePolicy, HostPath, Rights};
+use bailiwick_policy::{Answer, EffectivePolicy, HostPath, Rights, Surroundings, Whose};
 use bailiwick_sandbox::{LayerReport, LayerState};
-use bailiwick_script::{Script, ScriptPlan};
+use bailiwick_script::{Interpreter, Script, ScriptPlan};
 use serde_json::{Value, json};
 
-/// A dry run: the derived policy with the origin of every grant, argv, limits and layers.
+/// A dry run: the derived policy with the origin of every grant, the base that every run has, argv,
+/// limits and layers.
 ///
 /// The policy was proven inside the session's; where it cannot be, there is no explanation but the
 /// error `E_SKILL_SCRIPT_POLICY_WIDENED` with the witness.
@@ -20,6 +22,7 @@ pub struct Explanation {
     argv: Option<Vec<String>>,
     deadline: Option<std::time::Duration>,
     policy: Option<EffectivePolicy>,
+    around: Option<Surroundings>,
     layers: Option<LayerReport>,
 }
 
@@ -32,6 +35,7 @@ impl Explanation {
             argv: None,
             deadline: None,
             policy: None,
+            around: None,
             layers: None,
         }
     }
@@ -40,9 +44,15 @@ impl Explanation {
         script: &Script,
         plan: Option<ScriptPlan>,
         layers: Option<LayerReport>,
+        around: Surroundings,
     ) -> Result<Self, SkillError> {
         let mut explanation = Self::of_module(script.spec());
         explanation.layers = layers;
+        let interpreter = plan.as_ref().map(|plan| &plan.interpreter);
+        explanation.around = Some(match interpreter.or_else(|| script.interpreter()) {
+            Some(interpreter) => with_interpreter(around, interpreter),
+            None => around,
+        });
         match plan {
             Some(plan) => {
                 explanation.argv = Some(plan.argv);
@@ -60,10 +70,17 @@ impl Explanation {
     }
 
     /// Answers whether a script may use a path; none for a module tool, which nothing confines.
+    ///
+    /// The answer counts grants and what every run has in its root. Where this machine has
+    /// something at the path, it is this machine's that is asked about, and not what a run has of
+    /// its own there, such as its `/tmp`.
     pub fn path(&self, path: &HostPath, rights: Rights) -> Option<Answer> {
-        self.policy
-            .as_ref()
-            .map(|policy| policy.explain_path(path, rights))
+        let whose = match path.as_path().symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => Whose::Run,
+            Ok(_) | Err(_) => Whose::Host,
+        };
+        let (policy, around) = (self.policy.as_ref()?, self.around.as_ref()?);
+        Some(around.explain_path(policy, path, rights, whose))
     }
 
     /// Answers whether a script may connect to a host and port.
@@ -82,6 +99,7 @@ impl Explanation {
             "argv": self.argv,
             "deadline_us": self.deadline.map(|deadline| u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX)),
             "policy": self.policy.as_ref().map(|policy| policy.explain().to_json()),
+            "surroundings": self.around.as_ref().map(Surroundings::to_json),
             "sandbox": self.layers,
             "within_session": self.policy.is_some(),
         })
@@ -108,6 +126,9 @@ impl fmt::Display for Explanation {
             )?,
             Some(policy) => {
                 writeln!(f, "{}", policy.explain())?;
+                if let Some(around) = &self.around {
+                    writeln!(f, "{around}")?;
+                }
                 write!(
                     f,
                     "proof        every grant lies inside the session's ceiling"
@@ -121,6 +142,22 @@ impl fmt::Display for Explanation {
         }
         Ok(())
     }
+}
+
+/// Adds what the root of a run has for its interpreter, wherever the base is the smaller one.
+fn with_interpreter(around: Surroundings, interpreter: &Interpreter) -> Surroundings {
+    let rule = interpreter.origin();
+    let programs = [interpreter.program()]
+        .into_iter()
+        .chain(interpreter.exec());
+    let places = interpreter
+        .read()
+        .iter()
+        .map(|path| (path, Rights::READ_ONLY))
+        .chain(programs.map(|path| (path, Rights::READ_ONLY | Rights::EXEC)));
+    places.fold(around, |around, (path, rights)| {
+        around.with_place(path.clone(), rights, rule.clone())
+    })
 }
 
 fn in_words(state: &LayerState) -> String {

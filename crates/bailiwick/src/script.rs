@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bailiwick_core::{
-    ArtifactStore, CallReport, Code, Outcome, Provenance, SkillDescriptor, SkillError, SkillName,
-    SkillPath, Tier, Tool as _, ToolName, Violation,
+    ArtifactStore, CallReport, Code, Outcome, Provenance, Scope, SkillDescriptor, SkillError,
+    SkillName, SkillPath, Tier, Tool as _, ToolName, Violation,
 };
-use bailiwick_policy::{CliGrants, Grants, HostPath, SandboxPolicy, SkillGrants, ThreatClass};
+use bailiwick_policy::{
+    CliGrants, Grants, HostPath, SandboxPolicy, SkillGrants, Surroundings, ThreatClass,
+};
 use bailiwick_sandbox::{Host, HostConfig};
 use bailiwick_script::{
     DirWorkspace, Interpreter, Interpreters, Revision, Script, ScriptGrants, ScriptRunner,
@@ -223,6 +225,28 @@ impl Scripts {
         )?)
     }
 
+    /// Tells of rules that name the skill and do not mean this copy of it.
+    fn passed_over(&self, found: &Found, entry: Option<&SkillGrants>) -> Vec<String> {
+        if entry.is_some() {
+            return Vec::new();
+        }
+        let rules = self.config.policy.file().skills().iter();
+        let rules = rules.filter(|rule| *rule.name() == found.skill.name);
+        rules
+            .map(|rule| match found.skill.scope {
+                Scope::Project => format!(
+                    "the rule at {} grants nothing to a project's copy: pin it with `digest`",
+                    rule.origin()
+                ),
+                Scope::Path | Scope::User | Scope::Bundled => format!(
+                    "the rule at {} means another copy than the one in {}",
+                    rule.origin(),
+                    found.skill.location
+                ),
+            })
+            .collect()
+    }
+
     /// Returns what a tool holds. A package may ask that a non-zero exit is no failure; whoever
     /// wrote the policy file decides.
     fn grants(&self, entry: Option<&SkillGrants>, tool: Option<&ToolName>) -> ScriptGrants {
@@ -392,7 +416,9 @@ impl SkillManager {
             }
         };
         let layers = scripts.runner.get().map(|runner| runner.host().layers());
-        Explanation::of_script(script, plan, layers)
+        let named = scripts.grants(entry, Some(&script.spec().name)).grants;
+        let around = Surroundings::new(scripts.config.policy.file().base()).with_named(&named);
+        Explanation::of_script(script, plan, layers, around)
     }
 
     /// Builds and checks the tools of a skill's scripts.
@@ -416,6 +442,7 @@ impl SkillManager {
         }
         let entry = scripts.entry(found, &descriptor)?;
         ready.entry = entry.cloned();
+        ready.notes.extend(scripts.passed_over(found, entry));
         let (declared, undeclared) = scripts.check(entry, &descriptor, &ready.provenance)?;
         if declared.is_empty() && undeclared.is_none() {
             return Ok(());

@@ -94,7 +94,8 @@ fn text_of(param: &Param, value: &Value) -> Result<String, SkillError> {
     let pointer = format!("/{}", param.name);
     match &param.kind {
         ParamKind::Boolean | ParamKind::Number => Ok(value.to_string()),
-        ParamKind::Integer => Ok(integer_text(value)),
+        ParamKind::Integer => integer_text(value)
+            .ok_or_else(|| reject(&pointer, "it is too large to be passed exactly")),
         ParamKind::Dir | ParamKind::Enum { .. } | ParamKind::File | ParamKind::String => {
             let text = value.as_str().unwrap_or_default();
             if text.contains('\0') {
@@ -111,12 +112,17 @@ fn text_of(param: &Param, value: &Value) -> Result<String, SkillError> {
     }
 }
 
-/// Renders a whole number without a fraction: JSON's `1.0` is the integer 1.
-fn integer_text(value: &Value) -> String {
-    match value.as_f64() {
-        Some(float) if !(value.is_i64() || value.is_u64()) => format!("{float:.0}"),
-        _ => value.to_string(),
+/// Renders a whole number without a fraction: JSON's `1.0` is the integer 1. Nothing where the
+/// number was read as a float that stands for other integers as well.
+fn integer_text(value: &Value) -> Option<String> {
+    if value.is_i64() || value.is_u64() {
+        return Some(value.to_string());
     }
+    let float = value
+        .as_f64()
+        .filter(|float| float.abs() <= LARGEST_EXACT)?;
+    // Adding nothing turns a negative zero into zero.
+    Some(format!("{:.0}", float + 0.0))
 }
 
 fn check_size(argv: &[String]) -> Result<(), SkillError> {
@@ -133,6 +139,9 @@ fn check_size(argv: &[String]) -> Result<(), SkillError> {
 fn reject(pointer: &str, reason: &str) -> SkillError {
     Violation::reject(&[Violation::new(pointer, reason)])
 }
+
+/// 2^53: beyond it a double (IEEE 754) skips integers.
+const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The kernel takes strings of at most 32 pages each (`execve(2)`, `MAX_ARG_STRLEN`); the whole
 /// command is held to one such string, so no item can be refused later.
@@ -195,6 +204,12 @@ mod tests {
         assert_eq!(
             argv(&params, json!({ "n": -9_007_199_254_740_993_i64 })).unwrap(),
             ["-9007199254740993"]
+        );
+        assert_eq!(argv(&params, json!({ "n": -0.0 })).unwrap(), ["0"]);
+        let huge: Value = serde_json::from_str("{\"n\": 123456789012345678901234567890}").unwrap();
+        assert!(
+            argv(&params, huge).is_err(),
+            "a value is never changed in silence"
         );
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bailiwick_core::{
     ArtifactId, ArtifactSource, CallReport, CancelToken, Code, Content, NewArtifact, Outcome,
-    Permit, Provenance, Response, SkillError, Tier, ToolName,
+    Permit, Provenance, Response, SkillError, Tier, ToolName, Violation,
 };
 use bailiwick_policy::Access;
 use bailiwick_sandbox::message::Stage;
@@ -147,30 +147,20 @@ impl Run {
     /// Starts the command. A granted folder that was replaced since the confinement was compiled is
     /// looked up again, once, beneath the session's root.
     fn launch(&self, command: ConfinedCommand) -> Result<ConfinedChild, SkillError> {
-        let spawned = bailiwick_sandbox::spawn(&*self.compiled()?, command.clone());
-        let (
-            Err(SandboxError::Launch {
-                stage: Stage::Source,
-                ..
-            }),
-            Some(cache),
-        ) = (&spawned, &self.cache)
-        else {
-            return Ok(spawned?);
+        let first = self.spawn(command.clone());
+        let (true, Some(cache)) = (first.as_ref().is_err_and(is_replaced), &self.cache) else {
+            return first.map_err(|error| self.explain(error));
         };
         *cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        bailiwick_sandbox::spawn(&*self.compiled()?, command).map_err(|error| {
-            SkillError::new(
-                Code::ScriptSandboxUnavailable,
-                "a folder of the session was replaced",
-            )
-            .with_hint("its grant is to the folder that was there first; start the host again")
-            .with_source(error)
-        })
+        self.spawn(command).map_err(|error| self.explain(error))
+    }
+
+    fn spawn(&self, command: ConfinedCommand) -> Result<ConfinedChild, SandboxError> {
+        bailiwick_sandbox::spawn(&*self.compiled()?, command)
     }
 
     /// Compiles the confinement, once per tool for runs that name no path.
-    fn compiled(&self) -> Result<Arc<Compiled>, SkillError> {
+    fn compiled(&self) -> Result<Arc<Compiled>, SandboxError> {
         let compile = || {
             self.runner
                 .compile(&self.plan.policy, &self.plan.interpreter, &self.revision)
@@ -184,6 +174,29 @@ impl Run {
             return Ok(compiled.clone());
         }
         Ok(slot.insert(compile()?).clone())
+    }
+
+    /// Tells what changed under a run before it began from what this machine lacks.
+    fn explain(&self, error: SandboxError) -> SkillError {
+        let is_named = if let SandboxError::Root { path, .. } = &error {
+            let mut named = self.plan.named.iter();
+            named.any(|named| named.path.as_str() == path)
+        } else {
+            is_replaced(&error) && !self.plan.named.is_empty()
+        };
+        if is_named {
+            let reason = "a path that the call names changed before the run began";
+            return Violation::reject(&[Violation::new("", reason)])
+                .with_hint("call again; nothing was run")
+                .with_source(error);
+        }
+        if is_replaced(&error) {
+            let message = "a folder that the session grants was replaced";
+            return SkillError::new(Code::ScriptSandboxUnavailable, message)
+                .with_hint("its grant is to the folder that was there first; start the host again")
+                .with_source(error);
+        }
+        error.into()
     }
 
     fn finish(&self, completion: Completion, mut report: CallReport) -> Outcome {
@@ -368,6 +381,17 @@ fn artifact_text(report: &CallReport) -> String {
         .artifact
         .as_ref()
         .map_or_else(|| "(not kept)".to_owned(), ToString::to_string)
+}
+
+/// Returns whether a granted place is no longer what was opened.
+fn is_replaced(error: &SandboxError) -> bool {
+    matches!(
+        error,
+        SandboxError::Launch {
+            stage: Stage::Source,
+            ..
+        }
+    )
 }
 
 /// Names a run uniquely on this machine while it lives.

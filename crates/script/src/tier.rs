@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bailiwick_core::{ArtifactStore, Code, Digest, SkillError, SkillName};
 use bailiwick_policy::{EffectivePolicy, Grants, HostPath, SandboxPolicy, derive};
-use bailiwick_sandbox::{Base, Compiled, Host, Program, Session};
+use bailiwick_sandbox::{Base, Compiled, Host, Program, SandboxError, Session};
 
 use crate::interpreter::{Interpreter, Interpreters};
 use crate::workspace::{Revision, SkillWorkspace, WorkspaceFile};
@@ -161,20 +161,20 @@ impl ScriptRunner {
         policy: &EffectivePolicy,
         interpreter: &Interpreter,
         revision: &Revision,
-    ) -> Result<Compiled, SkillError> {
+    ) -> Result<Compiled, SandboxError> {
         let program = Program::new(
             interpreter.program().clone(),
             interpreter.read().to_vec(),
             interpreter.exec().to_vec(),
         );
-        Ok(Compiled::new(
+        Compiled::new(
             &self.host,
             &self.tier.session,
             policy,
             &program,
             revision.root(),
             self.tier.settings.base,
-        )?)
+        )
     }
 }
 

@@ -60,6 +60,20 @@ pub(crate) fn policy_file(folder: &Path, text: &str) -> Policy {
     Policy::from_file(path).unwrap()
 }
 
+/// A manager under a policy that has loaded a skill; nothing where the machine has no sandbox and
+/// none is required.
+pub(crate) async fn loaded(policy: Policy, skill: InMemorySkill) -> Option<SkillManager> {
+    let source = in_memory(skill);
+    let manager = allowing()
+        .policy(policy)
+        .source(source)
+        .build()
+        .await
+        .unwrap();
+    load(&manager).await?;
+    Some(manager)
+}
+
 /// Loads `demo`; nothing where the machine has no sandbox and none is required.
 pub(crate) async fn load(manager: &SkillManager) -> Option<LoadReport> {
     match manager.load("demo").await {

@@ -11,7 +11,7 @@ use bailiwick::sandbox_policy::Ask;
 use bailiwick::{Code, Decision, InMemorySkill, Outcome, Policy, SkillManager, gate_fn};
 use serde_json::{Value, json};
 
-use crate::bed::{allowing, in_memory, load, policy_file, script_skill};
+use crate::bed::{allowing, in_memory, load, loaded, policy_file, script_skill};
 
 /// One limit and the attack that it ends.
 struct Limit {
@@ -195,16 +195,9 @@ async fn the_wall_limits_bound_what_a_call_may_ask_for() {
         (entry.to_owned(), 2.0, 2.0),
     ] {
         let policy = policy_file(folder.path(), &format!("version = 1\n{text}"));
-        let source = in_memory(script_skill("sleep 100\n"));
-        let manager = allowing()
-            .policy(policy)
-            .source(source)
-            .build()
-            .await
-            .unwrap();
-        if load(&manager).await.is_none() {
+        let Some(manager) = loaded(policy, script_skill("sleep 100\n")).await else {
             return;
-        }
+        };
         let schema = manager.tools().json_schema();
         let timeout = schema
             .pointer("/0/inputSchema/properties/timeout_seconds")
@@ -477,16 +470,9 @@ async fn when_a_person_is_asked_is_what_the_tools_rule_says() {
             "version = 1\n[[skill]]\nname = \"demo\"\nsource = \"bundled\"\ngrant.undeclared_scripts = true\n{rule}"
         );
         let policy = policy_file(folder.path(), &text);
-        let source = in_memory(script_skill("true\n"));
-        let manager = allowing()
-            .policy(policy)
-            .source(source)
-            .build()
-            .await
-            .unwrap();
-        if load(&manager).await.is_none() {
+        let Some(manager) = loaded(policy, script_skill("true\n")).await else {
             return;
-        }
+        };
         assert_eq!(manager.ask("demo.run").unwrap(), ask);
         manager.shutdown().await;
     }
@@ -502,15 +488,9 @@ async fn undeclared_scripts_run_only_where_the_entry_grants_them() {
         );
         let policy = policy_file(folder.path(), &text);
         let skill: InMemorySkill = script_skill("true\n").file("scripts/other.sh", "echo ran\n");
-        let manager = allowing()
-            .policy(policy)
-            .source(in_memory(skill))
-            .build()
-            .await
-            .unwrap();
-        if load(&manager).await.is_none() {
+        let Some(manager) = loaded(policy, skill).await else {
             return;
-        }
+        };
         let request =
             bailiwick::CallRequest::new("demo", Value::Null).deadline(Duration::from_secs(9));
         let outcome = manager

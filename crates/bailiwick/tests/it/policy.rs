@@ -6,7 +6,7 @@ use bailiwick::sandbox_policy::{
 use bailiwick::{CallRequest, Code, Policy};
 use serde_json::json;
 
-use crate::bed::{allowing, in_memory, load, policy_file, script_skill, script_skill_with};
+use crate::bed::{allowing, in_memory, load, loaded, policy_file, script_skill, script_skill_with};
 
 fn cli(flags: &[&str], folder: &std::path::Path) -> Policy {
     let folder: HostPath = folder.to_str().unwrap().parse().unwrap();
@@ -61,15 +61,9 @@ async fn a_named_path_must_be_what_the_parameter_says() {
     std::os::unix::fs::symlink("/etc/passwd", folder.join("link")).unwrap();
     let skill = script_skill_with("cat \"$1\"\n", FILE_PARAM);
     let policy = cli(&["param_read=."], &folder);
-    let manager = allowing()
-        .policy(policy)
-        .source(in_memory(skill))
-        .build()
-        .await
-        .unwrap();
-    if load(&manager).await.is_none() {
+    let Some(manager) = loaded(policy, skill).await else {
         return;
-    }
+    };
     for (path, code) in [
         ("sub", Code::ArgumentsRejected),
         ("missing", Code::ArgumentsRejected),
@@ -108,16 +102,14 @@ async fn a_granted_folder_that_is_replaced_is_found_again_and_a_link_in_its_plac
     );
     let outside = tempfile::tempdir().unwrap();
     let policy = policy_file(outside.path(), &text);
-    let source = in_memory(script_skill(&format!("cat {}/f\n", inner.display())));
-    let manager = allowing()
-        .policy(policy)
-        .source(source)
-        .build()
-        .await
-        .unwrap();
-    if load(&manager).await.is_none() {
+    let Some(manager) = loaded(
+        policy,
+        script_skill(&format!("cat {}/f\n", inner.display())),
+    )
+    .await
+    else {
         return;
-    }
+    };
     let said = || async {
         let outcome = manager.call("demo.run", json!({})).await;
         outcome.result.map(|response| response.text().into_owned())
@@ -143,15 +135,9 @@ async fn a_file_that_a_call_names_for_writing_is_made_and_written() {
     let folder = folder.path().canonicalize().unwrap();
     let skill = script_skill_with("echo written > \"$1\"\n", FILE_PARAM);
     let policy = cli(&["param_write=."], &folder);
-    let manager = allowing()
-        .policy(policy)
-        .source(in_memory(skill))
-        .build()
-        .await
-        .unwrap();
-    if load(&manager).await.is_none() {
+    let Some(manager) = loaded(policy, skill).await else {
         return;
-    }
+    };
     let request = CallRequest::new("demo.run", json!({ "path": "new.txt" })).cwd(&folder);
     manager.call_with(request).await.result.unwrap();
     let text =

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bailiwick::{CallRequest, CancelToken, Code, Decision, Outcome, Policy, SkillManager, gate_fn};
 use serde_json::{Value, json};
 
-use crate::bed::{allowing, in_memory, load, policy_file, script_skill, script_skill_with};
+use crate::bed::{allowing, in_memory, load, loaded, policy_file, script_skill, script_skill_with};
 
 /// Runs a shell text as the script of a skill that holds nothing.
 async fn run(script: &str) -> Option<Outcome> {
@@ -290,15 +290,9 @@ async fn undeclared_scripts_need_their_grant_and_pass_arguments_verbatim() {
     let here: bailiwick::sandbox_policy::HostPath = "/".parse().unwrap();
     let cli = bailiwick::sandbox_policy::CliGrants::parse(["undeclared_scripts"], &here).unwrap();
     let policy = Policy::built_in().with_cli_grants(cli);
-    let manager = allowing()
-        .policy(policy)
-        .source(in_memory(skill()))
-        .build()
-        .await
-        .unwrap();
-    if load(&manager).await.is_none() {
+    let Some(manager) = loaded(policy, skill()).await else {
         return;
-    }
+    };
     let mut with_input = request();
     with_input.arguments = json!({ "stdin": "input" });
     let outcome = manager
@@ -358,15 +352,9 @@ async fn a_listed_tool_file_never_runs_as_a_script() {
     )
     .file("scripts/peek.js", "console.log(1)\n");
     let policy = Policy::built_in().with_cli_grants(cli);
-    let manager = allowing()
-        .policy(policy)
-        .source(in_memory(skill))
-        .build()
-        .await
-        .unwrap();
-    if load(&manager).await.is_none() {
+    let Some(manager) = loaded(policy, skill).await else {
         return;
-    }
+    };
     let request = CallRequest::new("demo", Value::Null);
     let outcome = manager
         .call_script("demo", "scripts/peek.js", &[], request)
