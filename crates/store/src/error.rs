@@ -155,15 +155,17 @@ impl StoreError {
                  `chmod 700 {}`",
                 path.display()
             ),
-            Self::Index { .. } | Self::Io { .. } => {
-                "see the host's log for the cause: a full disk, a lost permission, another process"
+            Self::Index { .. } => {
+                "look for a full disk or a lost permission; where `index.db` in the \
+                 artifact folder is damaged, move the folder away to begin an empty one"
                     .to_owned()
             }
+            Self::Io { .. } => "look for a full disk or a lost permission".to_owned(),
             Self::Quota { .. } => {
                 "remove artifacts that are no longer needed, or have the host raise the quota"
                     .to_owned()
             }
-            Self::Random { .. } => "call again; see the host's log for the cause".to_owned(),
+            Self::Random { .. } => "call again".to_owned(),
             Self::Unknown { .. } => "list the artifacts to see which ids there are".to_owned(),
         }
     }
