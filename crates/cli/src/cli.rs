@@ -125,7 +125,8 @@ pub(crate) struct Call {
     /// Answer the gate's question with yes, for this call.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// End the call after this time, such as `2s`.
+    /// End the call after this time, such as `2s`; a script gets at most the policy's
+    /// `limits.wall`.
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<TimeSpan>,
     #[command(flatten)]

@@ -9,9 +9,11 @@ use bailiwick::{Code, Error};
 
 /// Reports that something cannot be done with a file or folder that a person named or owns.
 pub(crate) fn cannot(doing: &str, path: &Path, hint: &str, error: io::Error) -> Error {
-    let reason = match error.kind() {
-        io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        kind => kind.to_string(),
+    let kind = error.kind();
+    let reason = if kind == io::ErrorKind::NotFound {
+        "it does not exist".to_owned()
+    } else {
+        kind.to_string()
     };
     let message = format!("cannot {doing} `{}`: {reason}", path.display());
     Error::new(Code::InvalidSkillsConfig, message)
@@ -30,8 +32,13 @@ pub(crate) fn not_a_command(error: &clap::Error) -> Error {
     let text = error.to_string();
     let paragraph = text.split("\n\n").next().unwrap_or_default();
     let message = one_line(paragraph.trim_start_matches("error: "), MODEL_TEXT_CHARS);
-    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    usage(message, tip.unwrap_or("`bailiwick help COMMAND` shows what it takes"))
+    let tip = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("tip: "));
+    usage(
+        message,
+        tip.unwrap_or("`bailiwick help COMMAND` shows what it takes"),
+    )
 }
 
 /// Reports arguments that are no JSON object.

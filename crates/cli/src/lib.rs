@@ -30,6 +30,7 @@ mod policy;
 mod program;
 mod session;
 mod table;
+mod target;
 mod text;
 mod weakening;
 

@@ -273,7 +273,14 @@ impl TrustBook {
 /// Refuses a policy file that was named and is not there.
 fn existing(path: &Path) -> Result<(), Error> {
     let found = path.metadata();
-    let refused = |error| cannot("read the policy file", path, "name an existing policy file", error);
+    let refused = |error| {
+        cannot(
+            "read the policy file",
+            path,
+            "name an existing policy file",
+            error,
+        )
+    };
     found.map(drop).map_err(refused)
 }
 

@@ -9,7 +9,10 @@ use bailiwick::core::is_unprintable;
 ///
 /// Line ends and tabs stay.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_unprintable(c) && c != '\n' && c != '\t') {
+    if !text
+        .chars()
+        .any(|c| is_unprintable(c) && c != '\n' && c != '\t')
+    {
         return Cow::Borrowed(text);
     }
     text.replace("\r\n", "\n")
@@ -40,6 +43,16 @@ pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
+/// Quotes a word of a command that is shown to be copied, where a shell would read it otherwise.
+pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | ':' | ',');
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    format!("'{}'", word.replace('\'', r"'\''")).into()
+}
+
 fn shown(c: char) -> char {
     match c {
         '\n' | '\t' => c,
@@ -62,8 +75,32 @@ mod tests {
             printable("a\x1b[31m\0\r\nb\u{9b}2J\u{202e}c\x7f"),
             "a␛[31m␀\nb\u{fffd}2J\u{fffd}c␡"
         );
-        for hidden in ['\u{61c}', '\u{200b}', '\u{2060}', '\u{206f}', '\u{feff}', '\u{e0041}'] {
-            assert_eq!(printable(&format!("a{hidden}b")), "a\u{fffd}b", "{hidden:?}");
+        for hidden in [
+            '\u{61c}',
+            '\u{200b}',
+            '\u{2060}',
+            '\u{206f}',
+            '\u{feff}',
+            '\u{e0041}',
+        ] {
+            assert_eq!(
+                printable(&format!("a{hidden}b")),
+                "a\u{fffd}b",
+                "{hidden:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_word_is_quoted_where_a_shell_would_read_it_otherwise() {
+        for (word, quoted) in [
+            ("/a/b-1.toml", "/a/b-1.toml"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$x", "'$x'"),
+            ("", "''"),
+        ] {
+            assert_eq!(shell_word(word), quoted);
         }
     }
 

@@ -12,8 +12,11 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::discover::{self, Root};
 use crate::error::PackageError;
 use crate::front_matter::Profile;
+use crate::id::DiagnosticId;
 use crate::package::Package;
+use crate::reader::nearest;
 use crate::render::render;
+use crate::sidecar::{SIDECAR_FILE, Sidecar};
 
 /// Checks the package in a folder, or the one whose `SKILL.md` is named.
 ///
@@ -45,7 +48,9 @@ pub fn check(path: &Path, profile: Profile) -> Result<CheckReport, PackageError>
         None => folder.canonicalize().map_err(failed)?,
     };
     let name = named.file_name().unwrap_or_default().to_string_lossy();
-    let (package, diagnostics) = Package::open(&dir, &name, profile);
+    let (package, mut diagnostics) = Package::open(&dir, &name, profile);
+    let sidecar = package.as_ref().map(Package::sidecar);
+    diagnostics.extend(sidecar.into_iter().flat_map(unfamiliar_interpreters));
     Ok(CheckReport::new(folder, profile, package, diagnostics))
 }
 
@@ -92,6 +97,33 @@ pub fn check_all(path: &Path, profile: Profile) -> Result<Vec<CheckReport>, Pack
     }
     reports.sort_by(|a, b| a.location.cmp(&b.location));
     Ok(reports)
+}
+
+/// Warns of interpreters that a host has to bring itself, of which most are slips.
+fn unfamiliar_interpreters(sidecar: &Sidecar) -> Vec<Diagnostic> {
+    let placed = sidecar.scripts.iter().zip(&sidecar.script_spans);
+    let unfamiliar = placed.filter(|(script, _)| !PRESETS.contains(&script.interpreter.as_str()));
+    let warnings = unfamiliar.map(|(script, span)| {
+        let key = &script.interpreter;
+        let message = format!(
+            "`{}` wants `{key}`, which is no preset of ours",
+            script.name
+        );
+        let warning = Diagnostic::warning(DiagnosticId::SidecarInterpreterUnfamiliar, message);
+        let otherwise = format!("the host has to define `[interpreters.{key}]`");
+        let warning = match nearest(key, PRESETS) {
+            Some(near) => warning.help(format!("did you mean `{near}`? otherwise {otherwise}")),
+            None => warning.help(format!(
+                "the presets are {}; {otherwise}",
+                PRESETS.join(", ")
+            )),
+        };
+        match &sidecar.source {
+            Some(source) => warning.at(source, span.clone()),
+            None => warning.in_file(SIDECAR_FILE),
+        }
+    });
+    warnings.collect()
 }
 
 fn holds_skill_file(folder: &Path) -> bool {
@@ -169,6 +201,9 @@ impl CheckReport {
         text
     }
 }
+
+/// The interpreters that a host has without configuring one, where they are installed.
+const PRESETS: &[&str] = &["sh", "bash", "python3", "node"];
 
 fn plural(count: usize, word: &str) -> String {
     if count == 1 {

@@ -142,6 +142,8 @@ ids! {
     SidecarDescriptionInvisible = "sidecar-description-invisible", ManifestInvalid;
     /// A word of a `description` of `bailiwick.yaml` mixes scripts (warning).
     SidecarDescriptionMixedScript = "sidecar-description-mixed-script", ManifestInvalid;
+    /// No preset knows a declared script's interpreter (warning, from a check alone).
+    SidecarInterpreterUnfamiliar = "sidecar-interpreter-unfamiliar", ManifestInvalid;
 
     /// An entry of `tools` has no script file.
     InventoryToolFileMissing = "inventory-tool-file-missing", ManifestInvalid;

@@ -70,6 +70,7 @@ pub use crate::id::DiagnosticId;
 pub use crate::manifest::Manifest;
 pub use crate::memory::{InMemorySkill, InMemorySource};
 pub use crate::package::{Contents, Package};
+pub use crate::reader::nearest;
 pub use crate::scaffold::scaffold;
 pub use crate::sidecar::{Channel, IsolatedDeclaration, Requests, Sidecar};
 pub use crate::source::DirectorySource;

@@ -121,8 +121,9 @@ pub(crate) struct TextIds {
     pub(crate) mixed_script: DiagnosticId,
 }
 
-/// Returns the member that a mistyped word is nearest to, when it is near enough to be meant.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+/// Returns the member that a mistyped word is nearest to, when it is near enough to be meant: at
+/// most one change, and one more for every four characters of the member.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let lower = word.to_lowercase();
     known
         .iter()

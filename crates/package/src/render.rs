@@ -158,7 +158,10 @@ mod tests {
 
     #[test]
     fn nothing_but_the_colours_steers_a_terminal() {
-        let source = Arc::new(SourceText::new("SKILL.md", "name: a\u{1b}]0;title\u{7}\rb\n"));
+        let source = Arc::new(SourceText::new(
+            "SKILL.md",
+            "name: a\u{1b}]0;title\u{7}\rb\n",
+        ));
         let placed = Diagnostic::error(DiagnosticId::YamlSyntax, "no\u{1b}[2J").at(&source, 6..7);
         let named = Diagnostic::error(DiagnosticId::PackageLink, "no").in_file("a\u{1b}[2Jb");
         for diagnostic in [&placed, &named] {
@@ -168,8 +171,13 @@ mod tests {
             assert_eq!(plain.chars().find(steers), None, "{plain:?}");
             // A colour is an escape, `[`, digits and semicolons, and `m`.
             for piece in render(diagnostic, prefix, true).split('\u{1b}').skip(1) {
-                let end = piece.find(|c: char| !matches!(c, '[' | ';' | '0'..='9')).unwrap();
-                assert!(piece.starts_with('[') && piece[end..].starts_with('m'), "{piece:?}");
+                let end = piece
+                    .find(|c: char| !matches!(c, '[' | ';' | '0'..='9'))
+                    .unwrap();
+                assert!(
+                    piece.starts_with('[') && piece[end..].starts_with('m'),
+                    "{piece:?}"
+                );
             }
         }
     }

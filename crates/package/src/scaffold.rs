@@ -2,7 +2,7 @@
 
 use bailiwick_core::{SkillName, SkillPath};
 
-/// Returns the files of a new skill that passes [`check`](crate::check()) and whose one tool, a
+/// Returns the files of a new skill that passes [`check`](crate::check()) under both profiles, and whose one tool, a
 /// declared shell script named `run_<name>_greet`, can be called at once and needs no grant.
 ///
 /// A name too long for the generated tool name (over 54 characters) still gets its files; the
@@ -22,7 +22,6 @@ const SKILL_MD: &str = "\
 ---
 name: {name}
 description: Greets somebody by name. Replace this with what the skill does and when to use it.
-version: 0.1.0
 ---
 
 # {name}

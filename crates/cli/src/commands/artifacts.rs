@@ -17,8 +17,14 @@ pub(crate) fn run(program: &Program, action: &ArtifactAction) -> Result<u8, Erro
         ArtifactAction::Ls => list(program, &store)?,
         ArtifactAction::Read { id, lines } => read(program, &store, &parse(id)?, *lines)?,
         ArtifactAction::Grep { id, text, limit } => {
-            let lines = store.grep(&parse(id)?, text, *limit)?;
+            let mut lines = store.grep(&parse(id)?, text, limit.saturating_add(1))?;
+            let has_more = lines.len() > *limit;
+            lines.truncate(*limit);
             show_lines(program, &lines)?;
+            if has_more {
+                let note = format!("note: more lines match; `--limit` prints more than {limit}");
+                program.output.note(&note);
+            }
         }
         ArtifactAction::Rm { ids } => remove(program, &store, ids)?,
     }
@@ -62,15 +68,25 @@ fn read(
     lines: Option<LineRange>,
 ) -> Result<(), Error> {
     if let Some(range) = lines {
-        return show_lines(program, &store.lines(id, range.first, range.count)?);
+        let found = store.lines(id, range.first, range.count)?;
+        if found.is_empty() {
+            let last = store.stat(id)?.lines;
+            program
+                .output
+                .note(&format!("note: the last line is {last}"));
+        }
+        return show_lines(program, &found);
     }
     let artifact = store.stat(id)?;
     if program.output.is_json() {
         let bytes = store.read(id, 0, artifact.size)?;
-        let text = String::from_utf8_lossy(&bytes);
+        let (encoding, text) = match String::from_utf8(bytes) {
+            Ok(text) => ("utf-8", text),
+            Err(error) => ("base64", base64(error.as_bytes())),
+        };
         return program.output.answer(
             String::new,
-            || json!({ "artifact": artifact, "text": text }),
+            || json!({ "artifact": artifact, "encoding": encoding, "text": text }),
         );
     }
     let mut offset = 0;
@@ -126,6 +142,21 @@ fn parse(id: &str) -> Result<ArtifactId, Error> {
     })
 }
 
+/// Encodes bytes in base64 with padding (RFC 4648, section 4).
+fn base64(bytes: &[u8]) -> String {
+    let digit = |bits: u32| char::from(BASE64[bits as usize & 0x3f]);
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |at| group.get(at).map_or(0, |byte| u32::from(*byte));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let digits = [18, 12, 6, 0].map(|shift| digit(bits >> shift));
+        let used = group.len() + 1;
+        text.extend(&digits[..used]);
+        text.extend(std::iter::repeat_n('=', digits.len() - used));
+    }
+    text
+}
+
 /// Shows a time in its largest whole unit.
 fn rounded(time: Duration) -> String {
     let seconds = time.as_secs();
@@ -137,12 +168,29 @@ fn rounded(time: Duration) -> String {
     }
 }
 
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// How much is read at a time, in bytes.
 const CHUNK: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn base64_is_that_of_its_specification() {
+        // RFC 4648, section 10.
+        for (text, encoded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(text.as_bytes()), encoded);
+        }
+        assert_eq!(base64(&[0xfb, 0xff]), "+/8=");
+    }
 
     #[test]
     fn a_time_is_shown_in_its_largest_whole_unit() {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bailiwick::core::WireError;
 use bailiwick::{
-    CallReport, CallRequest, CancelToken, Code, Content, Error, Media, Outcome, Response, Tier,
+    ArtifactStore as _, CallReport, CallRequest, CancelToken, Code, Content, Error, Media, Outcome,
+    Response, Tier,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -19,6 +20,7 @@ use crate::gate::TerminalGate;
 use crate::policy::Chosen;
 use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
+use crate::target::Target;
 
 pub(crate) fn run(program: &Program, arguments: &Call) -> Result<u8, Error> {
     let (result, report) = match block_on(attempt(program, arguments)) {
@@ -39,25 +41,25 @@ pub(crate) fn run(program: &Program, arguments: &Call) -> Result<u8, Error> {
 
 /// Loads the skill, calls, and puts everything away.
 async fn attempt(program: &Program, arguments: &Call) -> Result<Outcome, Error> {
-    let target = Target::parse(&arguments.target)?;
+    let mut request = request(program, arguments)?;
+    let cancel = request.cancel.clone();
+    cancel_on_signals(&cancel)?;
+    let chosen = Chosen::new(&program.config, &program.global, &arguments.grants.flags)?;
+    chosen.announce(program.output);
+    let gate = TerminalGate::new(arguments.yes, cancel);
+    let skills = Skills::find(program)?;
+    let target = Target::find(&arguments.target, &skills)?;
     if !arguments.script_arguments.is_empty() && matches!(target, Target::Tool { .. }) {
         return Err(usage(
             "a tool takes one JSON object, not arguments after `--`",
             "write the JSON, or address an undeclared script as `SKILL:scripts/FILE`",
         ));
     }
-    let request = request(program, arguments)?;
-    let cancel = request.cancel.clone();
-    cancel_on_signals(&cancel)?;
-    let chosen = Chosen::new(&program.config, &program.global, &arguments.grants.flags)?;
-    let gate = TerminalGate::new(arguments.yes, cancel);
-    let skills = Skills::find(program)?;
     let loaded = session::load(program, &skills, target.skill(), &chosen, gate.clone()).await?;
     let manager = &loaded.manager;
     let skill = loaded.report.provenance.skill.as_str();
-    let outcome = match &target {
+    let mut outcome = match &target {
         Target::Tool { tool, .. } => {
-            let mut request = request;
             request.tool = format!("{skill}.{tool}");
             match manager.ask(&request.tool) {
                 Ok(ask) => {
@@ -77,40 +79,22 @@ async fn attempt(program: &Program, arguments: &Call) -> Result<Outcome, Error> 
         }
     };
     manager.shutdown().await;
+    outcome.result = outcome.result.map_err(advised);
     Ok(outcome)
 }
 
-/// What is called.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Target<'a> {
-    Tool { skill: &'a str, tool: &'a str },
-    Script { skill: &'a str, path: &'a str },
-}
-
-impl<'a> Target<'a> {
-    fn parse(text: &'a str) -> Result<Self, Error> {
-        let parts = text
-            .find(['.', ':'])
-            .map(|at| (&text[..at], &text[at..=at], &text[at + 1..]));
-        match parts {
-            Some((skill, ".", tool)) if !skill.is_empty() && !tool.is_empty() => {
-                Ok(Self::Tool { skill, tool })
-            }
-            Some((skill, ":", path)) if !skill.is_empty() && !path.is_empty() => {
-                Ok(Self::Script { skill, path })
-            }
-            Some(_) | None => Err(usage(
-                format!("`{text}` names no tool"),
-                "write `SKILL.TOOL`, or `SKILL:scripts/FILE` for an undeclared script; `bailiwick list` shows both",
-            )),
-        }
+/// Says what to do on this command line, where the library cannot know.
+fn advised(error: Error) -> Error {
+    let axis = error.details().get("axis").and_then(Value::as_str);
+    if error.code() == Code::ScriptPolicyWidened && axis == Some("undeclared_scripts") {
+        return error.with_hint(
+            "grant it for this run with `--grant undeclared_scripts`, or in the policy file with `grant.undeclared_scripts = true`",
+        );
     }
-
-    fn skill(self) -> &'a str {
-        match self {
-            Self::Tool { skill, .. } | Self::Script { skill, .. } => skill,
-        }
+    if error.code() == Code::Cancelled && error.hint().is_none() {
+        return error.with_hint("call again when the answer is wanted");
     }
+    error
 }
 
 /// Reads everything that the call is given.
@@ -249,7 +233,11 @@ fn show(
         Ok(response) => show_response(program, response)?,
         Err(error) => {
             if let Some(text) = error.details().get("output").and_then(Value::as_str) {
-                output.data(text)?;
+                let (stdout, stderr) = streams(text);
+                output.data(stdout)?;
+                if !stderr.is_empty() {
+                    output.note(stderr);
+                }
             }
             output.complaint(error);
         }
@@ -262,18 +250,55 @@ fn show(
             "note: the whole output is kept: bailiwick artifacts read {artifact}"
         ));
     }
-    for file in &report.files {
-        output.note(&format!(
-            "note: a file was left behind: bailiwick artifacts read {file}"
-        ));
+    if !report.files.is_empty() {
+        let store = session::artifacts(program)?;
+        for file in &report.files {
+            let name = store.stat(file).ok().and_then(|artifact| artifact.name);
+            let name = name.unwrap_or_else(|| "a file".to_owned());
+            output.note(&format!(
+                "note: {name} was left behind: bailiwick artifacts read {file}"
+            ));
+        }
     }
     for denial in &report.denials {
-        output.note(&format!("note: refused: {denial}"));
+        output.note(&format!("note: the run was refused {}", in_words(denial)));
     }
     for warning in &report.warnings {
         output.note(&format!("warning: {warning}"));
     }
     Ok(())
+}
+
+/// Takes the transcript of a failed run apart into its standard output and standard error.
+///
+/// A script that writes the marks itself chooses where text of its own is shown, and no more.
+fn streams(transcript: &str) -> (&str, &str) {
+    if transcript == "(no output)" {
+        return ("", "");
+    }
+    if let Some(stderr) = transcript.strip_prefix("[stderr]\n") {
+        return ("", stderr);
+    }
+    let both = transcript
+        .strip_prefix("[stdout]\n")
+        .and_then(|rest| rest.split_once("\n[stderr]\n"));
+    both.unwrap_or((transcript, ""))
+}
+
+/// Says what the host saw refused.
+fn in_words(denial: &Value) -> String {
+    let text = |key| denial.get(key).and_then(Value::as_str).unwrap_or_default();
+    let times = match denial.get("count").and_then(Value::as_u64) {
+        None | Some(1) => String::new(),
+        Some(count) => format!(" {count} times"),
+    };
+    format!(
+        "to {} ({}) by {}{times}; {}",
+        text("access"),
+        text("object"),
+        text("layer"),
+        text("hint")
+    )
 }
 
 fn show_response(program: &Program, response: &Response) -> Result<(), Error> {
@@ -305,23 +330,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_a_tool_or_a_file() {
-        assert_eq!(
-            Target::parse("a.b").unwrap(),
-            Target::Tool {
-                skill: "a",
-                tool: "b"
-            }
-        );
-        assert_eq!(
-            Target::parse("a@user:scripts/x.py").unwrap(),
-            Target::Script {
-                skill: "a@user",
-                path: "scripts/x.py"
-            }
-        );
-        for text in ["", "a", "a.", ".b", ":x", "a:"] {
-            assert!(Target::parse(text).is_err(), "{text:?}");
-        }
+    fn a_transcript_is_taken_apart_into_its_streams() {
+        assert_eq!(streams("(no output)"), ("", ""));
+        assert_eq!(streams("out\n"), ("out\n", ""));
+        assert_eq!(streams("[stderr]\nerr\n"), ("", "err\n"));
+        assert_eq!(streams("[stdout]\nout\n[stderr]\nerr\n"), ("out", "err\n"));
+        assert_eq!(streams("[stdout]\nout\n"), ("[stdout]\nout\n", ""));
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_words() {
+        let denial = json!({ "layer": "cgroup", "access": "exceed memory", "object": "limit memory = 1MiB", "count": 3, "hint": "raise `memory` under `[limits]`" });
+        insta::assert_snapshot!(in_words(&denial), @"to exceed memory (limit memory = 1MiB) by cgroup 3 times; raise `memory` under `[limits]`");
     }
 }

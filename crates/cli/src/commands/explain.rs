@@ -11,6 +11,7 @@ use crate::error::{not_json, usage};
 use crate::policy::{Chosen, host_path};
 use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
+use crate::target::Target;
 
 pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
     let call = arguments
@@ -18,19 +19,19 @@ pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
         .as_deref()
         .map(serde_json::from_str::<Value>);
     let call = call.transpose().map_err(|error| not_json(&error))?;
-    let Some((skill, _)) = arguments.target.split_once('.') else {
+    let chosen = Chosen::new(&program.config, &program.global, &arguments.grants.flags)?;
+    chosen.announce(program.output);
+    let skills = Skills::find(program)?;
+    let Target::Tool { skill, tool } = Target::find(&arguments.target, &skills)? else {
         return Err(usage(
-            format!("`{}` names no tool", arguments.target),
-            "write `SKILL.TOOL`",
+            "a script that its skill does not declare is not explained",
+            "declare it in `bailiwick.yaml`, or ask about a tool as `SKILL.TOOL`: what the skill holds is the same",
         ));
     };
-    let chosen = Chosen::new(&program.config, &program.global, &arguments.grants.flags)?;
     let explanation = block_on(async {
-        let skills = Skills::find(program)?;
-        skills.lookup(skill)?;
         let nobody = gate_fn(|_| async { Decision::deny("nothing is called here") });
         let manager = session::manager(program, &skills, &chosen, nobody).await?;
-        manager.explain(&arguments.target, call).await
+        manager.explain(&format!("{skill}.{tool}"), call).await
     })?;
     match answer(program, arguments, &explanation)? {
         Some(answer) => program.output.answer(
@@ -41,11 +42,6 @@ pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
             || format!("policy file  {}\n{explanation}", chosen.describe()),
             || json!({ "policy_file": chosen.to_json(), "explanation": explanation.to_json() }),
         )?,
-    }
-    if !program.output.is_json()
-        && let Some(note) = chosen.note()
-    {
-        program.output.note(&note);
     }
     Ok(DONE)
 }

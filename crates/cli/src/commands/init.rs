@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use bailiwick::Error;
-use bailiwick::core::{SkillName, SkillPath};
+use bailiwick::core::{NameRejected, SkillName, SkillPath};
 use bailiwick::package;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
@@ -13,9 +13,10 @@ use serde_json::json;
 use crate::cli::Init;
 use crate::error::{cannot, usage};
 use crate::program::{DONE, Program};
+use crate::text::shell_word;
 
 pub(crate) fn run(program: &Program, arguments: &Init) -> Result<u8, Error> {
-    let name: SkillName = arguments.name.parse()?;
+    let name = parse(&arguments.name)?;
     let place = Place::of(program);
     let folder = place.parent.join(name.as_str());
     let files = package::scaffold(&name);
@@ -36,14 +37,29 @@ pub(crate) fn run(program: &Program, arguments: &Init) -> Result<u8, Error> {
         place.flags
     );
     let shown = folder.display();
+    let quoted = shell_word(&folder.to_string_lossy()).into_owned();
     program.output.answer(
-        || format!("wrote {shown}\ncheck it   bailiwick check {shown}\ncall it    {call}"),
+        || format!("wrote {shown}\ncheck it   bailiwick check {quoted}\ncall it    {call}"),
         || {
             let files: Vec<_> = files.iter().map(|(path, _)| path.as_str()).collect();
             json!({ "skill": name, "folder": folder, "files": files, "call": call })
         },
     )?;
     Ok(DONE)
+}
+
+/// Reads a name, or says which one is near.
+fn parse(text: &str) -> Result<SkillName, Error> {
+    text.parse().map_err(|error: NameRejected| {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        let near = words.join("-").to_ascii_lowercase();
+        let hint = match near.parse::<SkillName>() {
+            Ok(near) => format!("write `bailiwick init {near}`"),
+            Err(_) => "use lower-case letters, digits and single hyphens, at most 64".to_owned(),
+        };
+        usage(error.to_string(), hint)
+    })
 }
 
 /// Where a new skill goes, and the flags with which it is found there.
@@ -58,7 +74,7 @@ impl Place {
         match program.global.skills.first() {
             Some(folder) => Self {
                 parent: folder.clone(),
-                flags: format!("--skills {} ", folder.display()),
+                flags: format!("--skills {} ", shell_word(&folder.to_string_lossy())),
             },
             None => Self {
                 parent: PathBuf::from(".agents/skills"),

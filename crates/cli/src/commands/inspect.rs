@@ -16,15 +16,11 @@ pub(crate) fn run(program: &Program, arguments: &Inspect) -> Result<u8, Error> {
     let skills = Skills::find(program)?;
     let skill = skills.lookup(&arguments.skill)?;
     let chosen = Chosen::new(&program.config, &program.global, &[])?;
+    chosen.announce(program.output);
     let page = Page::of(&skills, skill, &chosen)?;
     program
         .output
         .answer(|| page.to_text(), || page.to_json())?;
-    if !program.output.is_json()
-        && let Some(note) = chosen.note()
-    {
-        program.output.note(&note);
-    }
     Ok(DONE)
 }
 

@@ -36,13 +36,11 @@ pub(crate) fn run(program: &Program, arguments: &List) -> Result<u8, Error> {
             json!({ "skills": skills, "skipped": skipped, "policy": chosen.to_json() })
         },
     )?;
-    if !program.output.is_json() {
-        if let Some(note) = chosen.note() {
-            program.output.note(&note);
-        }
-        if rows.is_empty() {
-            program.output.note("hint: `bailiwick init NAME` writes a first skill; `--skills DIR` searches elsewhere");
-        }
+    chosen.announce(program.output);
+    if !program.output.is_json() && rows.is_empty() {
+        program.output.note(
+            "hint: `bailiwick init NAME` writes a first skill; `--skills DIR` searches elsewhere",
+        );
     }
     Ok(DONE)
 }

@@ -9,6 +9,7 @@ use crate::cli::Trust;
 use crate::error::{cannot, usage};
 use crate::policy::{FILE_NAME, ProjectFile, TrustBook};
 use crate::program::{DONE, Program};
+use crate::text::shell_word;
 
 pub(crate) fn run(program: &Program, arguments: &Trust) -> Result<u8, Error> {
     let mut book = TrustBook::open(&program.config.data_folder()?)?;
@@ -24,8 +25,9 @@ pub(crate) fn run(program: &Program, arguments: &Trust) -> Result<u8, Error> {
         || {
             let text = String::from_utf8_lossy(&file.bytes);
             format!(
-                "{}\n\ntrusted {path}\ndigest  {digest}\nundo    bailiwick trust --revoke {path}",
-                text.trim_end()
+                "{}\n\ntrusted {path}\ndigest  {digest}\nundo    bailiwick trust --revoke {}",
+                text.trim_end(),
+                shell_word(&file.path.to_string_lossy())
             )
         },
         || json!({ "path": file.path, "digest": digest.to_string(), "trusted": true }),

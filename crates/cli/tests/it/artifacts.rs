@@ -38,11 +38,22 @@ fn a_kept_result_is_listed_read_searched_and_forgotten() {
         "2:line 2\n3:line 3\n"
     );
     assert_eq!(read(&["grep", id, "ne 4"]), "4:line 4\n");
+    let few = world.run(&["artifacts", "grep", id, "line", "--limit", "2"]);
+    assert_eq!(few.stdout, "1:line 1\n2:line 2\n");
+    assert!(few.stderr.contains("more lines match"), "{few}");
+    let all = world.run(&["artifacts", "grep", id, "line", "--limit", "5"]);
+    assert_eq!(all.stderr, "");
+    let past = world.run(&["artifacts", "read", id, "--lines", "6"]);
+    assert_eq!(
+        (past.stdout.as_str(), past.stderr.as_str()),
+        ("", "note: the last line is 5\n")
+    );
     let object = world
         .run(&["artifacts", "read", id, "--json"])
         .succeeded()
         .json();
     assert_eq!(object["artifact"]["lines"], 5);
+    assert_eq!(object["encoding"], "utf-8");
     assert_eq!(read(&["rm", id]), format!("removed {id}\n"));
     assert_eq!(
         world
@@ -58,6 +69,23 @@ fn a_kept_result_is_listed_read_searched_and_forgotten() {
             .code(),
         "E_SKILL_ARTIFACT_UNAVAILABLE"
     );
+}
+
+#[test]
+fn bytes_that_are_no_text_survive_json() {
+    let world = World::new();
+    world.skill("binary", "printf 'a\\377\\000b'\n");
+    let value = world
+        .run(&["call", "binary.run", "--json"])
+        .succeeded()
+        .json();
+    let id = value["artifact"].as_str().unwrap();
+    let object = world
+        .run(&["artifacts", "read", id, "--json"])
+        .succeeded()
+        .json();
+    assert_eq!(object["encoding"], "base64");
+    assert_eq!(object["text"], "Yf8AYg==");
 }
 
 #[test]

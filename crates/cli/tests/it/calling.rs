@@ -176,14 +176,14 @@ fn the_exit_code_tells_what_happened() {
         ),
         (&["call", "fine.other"], 2, "E_SKILL_NOT_FOUND"),
         (&["call", "absent.run"], 2, "E_SKILL_NOT_FOUND"),
-        (&["call", "fine"], 2, "E_INVALID_SKILLS_CONFIG"),
+        (&["call", "fine"], 2, "E_SKILL_NOT_FOUND"),
         (
             &["call", "fine.run", "--", "x"],
             2,
             "E_INVALID_SKILLS_CONFIG",
         ),
         (
-            &["call", "fine:scripts/run.sh"],
+            &["call", "fine:scripts/other.sh"],
             3,
             "E_SKILL_SCRIPT_POLICY_WIDENED",
         ),
@@ -302,4 +302,88 @@ fn arguments_that_are_no_text_are_rejected_and_not_repaired() {
     error: E_SKILL_ARGUMENTS_REJECTED: the arguments are not UTF-8: byte 10 is part of no character
     hint: convert them to UTF-8; JSON has no other encoding
     ");
+}
+
+#[test]
+fn an_address_that_means_nothing_is_answered_with_one_that_does() {
+    let world = World::new();
+    world.skill("echoing", "echo fine\n");
+    let said = |arguments: &[&str]| world.run(arguments).ended(2).stderr;
+    insta::assert_snapshot!(said(&["call", "echoing.rum"]), @r"
+    error: E_SKILL_NOT_FOUND: `echoing` has no tool `rum`
+    hint: did you mean `echoing.run`?
+    ");
+    insta::assert_snapshot!(said(&["call", "echoing.other"]), @r"
+    error: E_SKILL_NOT_FOUND: `echoing` has no tool `other`
+    hint: its tools: echoing.run
+    ");
+    insta::assert_snapshot!(said(&["call", "echoing"]), @r"
+    error: E_SKILL_NOT_FOUND: `echoing` is a skill and no tool
+    hint: its tools: echoing.run
+    ");
+    insta::assert_snapshot!(said(&["call", "nothing"]), @r"
+    error: E_SKILL_NOT_FOUND: `nothing` names no tool
+    hint: write `SKILL.TOOL`; `bailiwick list` shows the skills and their tools
+    ");
+    insta::assert_snapshot!(said(&["call", "echoing:scripts/run.sh"]), @r"
+    error: E_SKILL_NOT_FOUND: `scripts/run.sh` is declared: it is the tool `echoing.run`
+    hint: call `echoing.run` with one JSON object
+    ");
+}
+
+#[test]
+fn a_tool_answers_to_its_published_name_as_well() {
+    let world = World::new();
+    world.skill("echoing", "echo fine\n");
+    for address in [
+        "run_echoing_run",
+        "echoing.run_echoing_run",
+        "echoing@project.run",
+    ] {
+        let ran = world.run(&["call", address]).succeeded();
+        assert_eq!(ran.stdout, "fine\n", "{address}");
+    }
+}
+
+#[test]
+fn a_script_that_is_not_declared_is_refused_with_the_flag_that_grants_it() {
+    let world = World::new();
+    world.skill("echoing", "echo fine\n");
+    world.write(
+        "project/.agents/skills/echoing/scripts/other.sh",
+        "echo other\n",
+    );
+    let call = ["call", "echoing:scripts/other.sh"];
+    insta::assert_snapshot!(world.run(&call).ended(3).stderr, @r"
+    error: E_SKILL_SCRIPT_POLICY_WIDENED: `echoing` may not run scripts that it does not declare
+    hint: grant it for this run with `--grant undeclared_scripts`, or in the policy file with `grant.undeclared_scripts = true`
+    ");
+    let granted = ["--yes", "--grant", "undeclared_scripts"];
+    let ran = world.run(&[&call[..], &granted].concat()).succeeded();
+    assert_eq!(ran.stdout, "other\n");
+}
+
+#[test]
+fn what_a_failed_script_wrote_goes_where_it_wrote_it() {
+    let world = World::new();
+    world.skill("both", "echo out; echo err >&2; exit 3\n");
+    let ran = world.run(&["call", "both.run"]).ended(1);
+    assert_eq!(ran.stdout, "out\n");
+    assert!(ran.stderr.starts_with("err\n"), "{ran}");
+    world.skill("silent", "exit 3\n");
+    assert_eq!(world.run(&["call", "silent.run"]).ended(1).stdout, "");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let world = World::new();
+    world.skill("echoing", "echo fine\n");
+    for arguments in [
+        &["--policy", "nope", "list"][..],
+        &["trust", "nope"],
+        &["call", "echoing.run", "--stdin", "nope"],
+    ] {
+        let ran = world.run(arguments).ended(2);
+        assert!(ran.stderr.contains("nope`: it does not exist"), "{ran}");
+    }
 }

@@ -142,3 +142,24 @@ fn what_a_skill_says_of_itself_cannot_look_like_a_line_of_the_page() {
         "{page}"
     );
 }
+
+#[test]
+fn check_warns_of_an_interpreter_that_is_a_slip() {
+    let world = World::new();
+    world.skill("slips", "exit 0\n");
+    let declared = |interpreter: &str| {
+        world.write(
+            "project/.agents/skills/slips/bailiwick.yaml",
+            &format!("scripts:\n  - {{ name: go, path: scripts/run.sh, description: Goes., interpreter: {interpreter} }}\n"),
+        );
+        let value = world
+            .run(&["check", ".agents/skills/slips", "--json"])
+            .succeeded()
+            .json();
+        value["reports"][0]["diagnostics"].clone()
+    };
+    for preset in ["sh", "bash", "python3", "node"] {
+        assert_eq!(declared(preset), serde_json::json!([]), "{preset}");
+    }
+    assert_eq!(declared("ruby")[0]["id"], "sidecar-interpreter-unfamiliar");
+}

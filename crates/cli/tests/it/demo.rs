@@ -1,5 +1,7 @@
 //! `demo` and `doctor`, on this machine.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::run::World;
@@ -60,6 +62,16 @@ fn doctor_shows_an_attempt_for_every_class_and_every_cell_has_an_answer() {
             "{class}"
         );
     }
+    let known = ["interpreters", "absent"].map(|key| value[key].as_array().unwrap());
+    let keys = known
+        .into_iter()
+        .flatten()
+        .map(|row| row["key"].as_str().unwrap());
+    // A check warns of every other one.
+    assert_eq!(
+        keys.collect::<BTreeSet<_>>(),
+        BTreeSet::from(["bash", "node", "python3", "sh"])
+    );
     let text = world.run(&["doctor"]).succeeded().stdout;
     let matrix = text.split("\n\n").next().unwrap();
     let mut lines = matrix.lines();
@@ -76,7 +88,10 @@ fn doctor_shows_an_attempt_for_every_class_and_every_cell_has_an_answer() {
         for (cell, class) in cells.iter().zip(&classes) {
             let mut tried = attempts.iter().filter(|attempt| {
                 attempt["class"] == class["class"]
-                    && attempt["layers"].as_array().unwrap().contains(&layer["layer"])
+                    && attempt["layers"]
+                        .as_array()
+                        .unwrap()
+                        .contains(&layer["layer"])
             });
             let place = format!("{name}, {}: {cell}\n{matrix}", class["class"]);
             let Some(first) = tried.next() else {
@@ -89,7 +104,10 @@ fn doctor_shows_an_attempt_for_every_class_and_every_cell_has_an_answer() {
                 "?" => assert_eq!(first["verdict"], "inconclusive", "{place}"),
                 "denied" => assert!(first["errno"].is_null(), "{place}"),
                 errno => assert!(
-                    errno.starts_with('E') && errno.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()),
+                    errno.starts_with('E')
+                        && errno
+                            .chars()
+                            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()),
                     "{place}"
                 ),
             }

@@ -62,3 +62,27 @@ fn one_question_gets_one_answer_with_the_rule_or_what_to_add() {
     hint: add `network = ["loopback"]` to [session] and `grant.network = ["loopback"]` to the skill
     "#);
 }
+
+#[test]
+fn only_tools_are_explained_under_each_of_their_names() {
+    let world = project();
+    for address in ["reader.run", "run_reader_run"] {
+        let ran = world.run(&["explain", address]).succeeded();
+        assert!(ran.stdout.contains("wall"), "{address}: {ran}");
+    }
+    world.write("project/.agents/skills/reader/scripts/x.sh", "exit 0\n");
+    insta::assert_snapshot!(world.run(&["explain", "reader:scripts/x.sh"]).ended(2).stderr, @r"
+    error: E_INVALID_SKILLS_CONFIG: a script that its skill does not declare is not explained
+    hint: declare it in `bailiwick.yaml`, or ask about a tool as `SKILL.TOOL`: what the skill holds is the same
+    ");
+}
+
+#[test]
+fn explain_prepares_no_run() {
+    let world = project();
+    world.run(&["explain", "reader.run"]).succeeded();
+    // A run leaves its launcher and the skill's files in the cache; nothing was needed here.
+    let cache = std::fs::read_dir(world.path("home/.cache/bailiwick")).unwrap();
+    let left: Vec<_> = cache.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [""; 0]);
+}

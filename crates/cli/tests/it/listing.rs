@@ -90,7 +90,7 @@ fn a_new_skill_passes_the_check_and_is_called_at_once() {
         world.run(&["init", "my-greeter", "--json"]).ended(2).code(),
         "E_INVALID_SKILLS_CONFIG"
     );
-    assert_eq!(world.run(&["init", "../x", "--json"]).exit, 8);
+    assert_eq!(world.run(&["init", "../x", "--json"]).exit, 2);
 }
 
 #[test]
@@ -116,5 +116,20 @@ fn a_projects_folder_that_leads_away_hides_no_other_skill() {
     assert!(
         text.contains("the skills folder leads out of the repository"),
         "{ran}"
+    );
+}
+
+#[test]
+fn a_name_that_no_skill_may_have_is_answered_with_one_that_is_near() {
+    let world = World::new();
+    let ran = world.run(&["init", "Bad Name"]).ended(2);
+    assert!(
+        ran.stderr.contains("hint: write `bailiwick init bad-name`"),
+        "{ran}"
+    );
+    let hopeless = world.run(&["init", "???"]).ended(2);
+    assert!(
+        hopeless.stderr.contains("hint: use lower-case letters"),
+        "{hopeless}"
     );
 }

@@ -23,14 +23,17 @@ fn a_projects_policy_is_a_request_until_it_is_trusted() {
     let call = ["call", "reader.run", "--yes", "--json"];
     assert_eq!(world.run(&call).ended(1).code(), "E_SKILL_SCRIPT_FAILED");
     let note = "is a request and is not used: nobody trusted it";
-    assert!(world.run(&["list"]).succeeded().stderr.contains(note));
-    assert!(
-        world
-            .run(&["explain", "reader.run"])
-            .succeeded()
-            .stderr
-            .contains(note)
-    );
+    for (arguments, exit) in [
+        (&["list"][..], 0),
+        (&["inspect", "reader"], 0),
+        (&["explain", "reader.run"], 0),
+        (&["explain", "reader.other"], 2),
+        (&call, 1),
+        (&["call", "reader.other"], 2),
+    ] {
+        let ran = world.run(arguments).ended(exit);
+        assert!(ran.stderr.contains(note), "{arguments:?}: {ran}");
+    }
     let shown = world.run(&["trust"]).succeeded();
     assert!(
         shown.stdout.contains("grant.read = [\"./docs\"]"),

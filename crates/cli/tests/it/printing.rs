@@ -61,11 +61,19 @@ fn the_colours_of_an_excerpt_are_sent_and_nothing_else_of_its_like() {
     let mut pieces = ran.stdout.split('\u{1b}');
     let mut shown = pieces.next().unwrap().to_owned();
     for piece in pieces {
-        let parameters = piece.strip_prefix('[').unwrap_or_else(|| panic!("{piece:?}"));
+        let parameters = piece
+            .strip_prefix('[')
+            .unwrap_or_else(|| panic!("{piece:?}"));
         let rest = parameters.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        shown.push_str(rest.strip_prefix('m').unwrap_or_else(|| panic!("{piece:?}")));
+        shown.push_str(
+            rest.strip_prefix('m')
+                .unwrap_or_else(|| panic!("{piece:?}")),
+        );
     }
-    assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
+    assert!(
+        !shown.chars().any(|c| c.is_control() && c != '\n'),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -101,4 +109,32 @@ fn a_reader_who_went_away_is_no_failure() {
     let mut child = world.start(&["completions", "bash"]);
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_command_line_that_cannot_be_read_is_one_object_too_and_has_a_hint() {
+    let world = World::new();
+    let ran = world.run(&["list", "--digest", "--json"]).ended(2);
+    let error = &ran.json()["error"];
+    assert_eq!(error["code"], "E_INVALID_SKILLS_CONFIG");
+    insta::assert_snapshot!(error["message"].as_str().unwrap(), @"unexpected argument '--digest' found");
+    insta::assert_snapshot!(error["hint"].as_str().unwrap(), @"a similar argument exists: '--digests'");
+    for arguments in [
+        &["no-such"][..],
+        &["call"],
+        &["call", "a.b", "--timeout", "x"],
+        &[],
+    ] {
+        let ran = world.run(arguments).ended(2);
+        assert!(
+            ran.stdout.is_empty() && ran.stderr.contains("\nhint: "),
+            "{ran}"
+        );
+        let value = world
+            .run(&[arguments, &["--json"]].concat())
+            .ended(2)
+            .json();
+        assert_eq!(value["ok"], false);
+        assert!(value["error"]["hint"].is_string(), "{value}");
+    }
 }

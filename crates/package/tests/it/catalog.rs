@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 
-use bailiwick_package::{DiagnosticId as Id, Package, Profile};
+use bailiwick_package::{DiagnosticId as Id, Package, Profile, check};
 use cap_std::fs::Dir;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -227,6 +227,7 @@ fn every_id_is_produced_by_a_package() {
         produced.insert(id);
     }
     produced.insert(unreadable());
+    produced.insert(unfamiliar());
     let all: BTreeSet<_> = Id::ALL.iter().copied().collect();
     assert_eq!(produced, all);
 }
@@ -235,6 +236,18 @@ fn every_id_is_produced_by_a_package() {
 fn a_package_in_order_has_no_finding() {
     let (package, found) = Skill::good().open();
     assert!(package.is_some() && found.is_empty(), "{found:?}");
+}
+
+/// What a host may run, a check alone has to say.
+fn unfamiliar() -> Id {
+    let skill = sidecar(
+        "scripts: [{name: go, path: scripts/go.sh, description: Goes., interpreter: pyhton3}]\n",
+    );
+    assert_eq!(ids(&skill.open().1), [""; 0]);
+    let report = check(&skill.path(), Profile::Tool).unwrap();
+    assert!(report.passed());
+    insta::assert_snapshot!(report.diagnostics[0].advice().unwrap(), @"did you mean `python3`? otherwise the host has to define `[interpreters.pyhton3]`");
+    report.diagnostics[0].id()
 }
 
 /// A handle that leads to a file can be listed by nobody, root included.

@@ -119,10 +119,12 @@ fn what_init_writes_passes_the_check() {
     for (path, text) in files {
         write(&skill.join(path.as_str()), text.as_bytes());
     }
-    let report = check(&skill, Profile::Tool).unwrap();
-    assert!(
-        report.passed() && report.diagnostics.is_empty(),
-        "{}",
-        report.render(false)
-    );
+    for profile in [Profile::Standard, Profile::Tool] {
+        let report = check(&skill, profile).unwrap();
+        assert!(
+            report.passed() && report.diagnostics.is_empty(),
+            "{}",
+            report.render(false)
+        );
+    }
 }

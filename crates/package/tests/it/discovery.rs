@@ -298,11 +298,7 @@ fn a_skills_folder_that_is_none_is_passed_over_and_one_that_is_missing_is_not_me
     symlink("nowhere", world.path("home/.agents/skills")).unwrap();
     let survey = world.survey();
     assert!(survey.lookup("a").is_ok());
-    let reasons: Vec<_> = survey
-        .skips()
-        .into_iter()
-        .map(|skip| skip.reason)
-        .collect();
+    let reasons: Vec<_> = survey.skips().into_iter().map(|skip| skip.reason).collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
     assert!(
         reasons

@@ -190,8 +190,7 @@ fn a_description_that_hides_or_imitates_is_warned_about() {
         ("Pays with p\u{430}ypal", "sidecar-description-mixed-script"),
     ] {
         let param = format!("    params: [{{name: a, type: string, description: {words}}}]\n");
-        let isolated =
-            format!("isolated: [{{name: sum, description: {words}, source: sum.js}}]\n");
+        let isolated = format!("isolated: [{{name: sum, description: {words}, source: sum.js}}]\n");
         assert_eq!(warned(script("").replace("Goes.", words)), [id]);
         assert_eq!(warned(script(&param)), [id]);
         assert_eq!(warned(isolated), [id]);

@@ -141,8 +141,12 @@ impl Layer {
                 "use a kernel and container that let a process give up privileges"
             }
             Self::Environment | Self::Descriptors => "run with the launcher that ships with us",
-            Self::CgroupKill | Self::CgroupMemory | Self::CgroupPids | Self::CgroupCpu => {
-                "delegate a control group to this user and name it in the configuration"
+            Self::CgroupKill | Self::CgroupMemory | Self::CgroupPids => {
+                "name a control group of version 2 without processes in `[sandbox] cgroup`; as an \
+                 ordinary user, one that is delegated to you"
+            }
+            Self::CgroupCpu => {
+                "no setting adds it; `[limits] cpu` and `[limits] wall` bound a run's time"
             }
             Self::Rlimits | Self::Watchdog | Self::Deadline | Self::Subreaper => {
                 "run with the launcher that ships with us, on a kernel of 5.13 or later"
