@@ -167,3 +167,71 @@ fn in_words(state: &LayerState) -> String {
         LayerState::Missing { why, .. } => format!("missing, {why}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bailiwick_core::Tier;
+    use bailiwick_policy::{Base, Origin, SandboxPolicy, derive};
+
+    use super::*;
+
+    fn explanation(base: Base) -> Explanation {
+        let nothing = SandboxPolicy::deny_all();
+        Explanation {
+            tool: "run_demo_run".to_owned(),
+            skill: "demo".to_owned(),
+            tier: Tier::Script,
+            argv: None,
+            deadline: None,
+            policy: Some(derive(&nothing, &nothing).unwrap()),
+            around: Some(Surroundings::new(base)),
+            layers: None,
+        }
+    }
+
+    fn is_allowed(explanation: &Explanation, path: &std::path::Path, rights: Rights) -> bool {
+        let path = path.to_str().unwrap().parse().unwrap();
+        explanation.path(&path, rights).unwrap().allowed()
+    }
+
+    #[test]
+    fn a_file_of_this_machine_is_not_the_runs_own_of_the_same_path() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let explanation = explanation(Base::Usr);
+        let file = folder.path().join("file");
+        assert!(is_allowed(&explanation, &file, Rights::WRITE));
+        drop(std::fs::File::create(&file).unwrap());
+        assert!(!is_allowed(&explanation, &file, Rights::READ));
+    }
+
+    #[test]
+    fn the_base_is_counted_and_shown() {
+        let usr = std::path::Path::new("/usr/bin");
+        assert!(is_allowed(&explanation(Base::Usr), usr, Rights::READ_ONLY));
+        assert!(!is_allowed(&explanation(Base::Minimal), usr, Rights::READ));
+        let shown = explanation(Base::Usr);
+        assert!(shown.to_string().contains("\nbase         /usr, /bin"));
+        assert_eq!(shown.to_json()["surroundings"]["base"], "usr");
+    }
+
+    #[test]
+    fn the_interpreter_is_allowed_by_its_own_rule() {
+        let argv = vec!["/bin/sh".to_owned()];
+        let read = vec!["/opt/lib".parse().unwrap()];
+        let rule = Origin::file("bailiwick.toml", 4);
+        let shell = Interpreter::resolve("sh", argv, read, Vec::new(), rule).unwrap();
+        let mut explanation = explanation(Base::Minimal);
+        explanation.around = explanation
+            .around
+            .map(|around| with_interpreter(around, &shell));
+        assert!(is_allowed(
+            &explanation,
+            shell.program().as_path(),
+            Rights::EXECUTE
+        ));
+        let answer = explanation.path(&"/opt/lib/x".parse().unwrap(), Rights::READ);
+        let answer = answer.unwrap();
+        assert!(answer.allowed());
+        assert_eq!(answer.rules()[0].to_string(), "bailiwick.toml:4");
+    }
+}

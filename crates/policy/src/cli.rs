@@ -75,12 +75,7 @@ impl CliGrants {
             "param_write" => self.0.param_write.push(root(origin)?),
             "env" => {
                 let name = value_of()?.parse::<EnvName>();
-                let name = name.map_err(|error| {
-                    Refused::new(
-                        error.to_string(),
-                        "the name alone is given: its value is the program's own",
-                    )
-                })?;
+                let name = name.map_err(|error| Refused::new(error.to_string(), error.hint()))?;
                 self.0.env.entry(name).or_insert(origin);
             }
             "network" => {
@@ -268,14 +263,14 @@ mod tests {
           hint: write `.` for the folder itself
         the grant `read=~/x`: the path `~/x` starts with `~`, which only a shell expands
           hint: write the absolute path
-        the grant `read=*`: `*` holds `*`, and paths have no patterns
-          hint: name the folder: a grant covers everything beneath it
+        the grant `read=*`: `*` holds `*`: patterns are refused for files, even where that is a real name
+          hint: name the folder above, `.`, which covers everything beneath it, or rename what is called so
         the grant `write=/proc`: `/proc` cannot be granted: `/proc` is an interface of the kernel
           hint: name the folders that are needed
         the grant `env=LD_PRELOAD`: `LD_PRELOAD` cannot be granted: the dynamic loader would load code from it
-          hint: the name alone is given: its value is the program's own
+          hint: no rule grants it: leave it out, and give the script a variable of another name
         the grant `env=A=b`: `A=b` is not a name: letters, digits and `_`, not starting with a digit, at most 128
-          hint: the name alone is given: its value is the program's own
+          hint: write the name alone: its value is the program's own
         the grant `network=api.example:443`: `api.example:443` has no effect in this build: it needs the proxy for scripts
           hint: remove it: a rule that is not enforced is refused; `loopback` can be granted
         the grant `network=lopback`: `lopback` is neither `loopback` nor `host:port`

@@ -96,6 +96,21 @@ pub enum EnvNameError {
     },
 }
 
+impl EnvNameError {
+    /// Returns the next step.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Malformed { name } if name.contains('=') => {
+                "write the name alone: its value is the program's own"
+            }
+            Self::Malformed { .. } => "write the name of one variable, such as `API_TOKEN`",
+            Self::Refused { .. } => {
+                "no rule grants it: leave it out, and give the script a variable of another name"
+            }
+        }
+    }
+}
+
 /// Compares without regard to case, because `http_proxy` and `HTTP_PROXY` do the same.
 fn matches(pattern: &str, name: &str) -> bool {
     let name = name.to_ascii_uppercase();

@@ -108,10 +108,13 @@ impl From<PolicyWidened> for SkillError {
         };
         let message = format!("the policy is wider than its ceiling: {first}{more}");
         let mut error = Self::new(Code::ScriptPolicyWidened, message)
-            .with_hint("widen the ceiling where it was written, or ask for less")
+            .with_hint(first.hint())
             .with_detail("axis", first.axis().as_str())
             .with_detail("wanted", first.wanted())
             .with_detail("held", first.held());
+        if let Some(file) = first.ceiling_label() {
+            error = error.with_detail("ceiling", file);
+        }
         if let Some(at) = first.at() {
             error = error.with_detail("at", at);
         }

@@ -46,8 +46,19 @@ impl EffectivePolicy {
     /// Answers whether `path` may be used with `rights`.
     ///
     /// The answer is about grants. What every run gets besides (its skill, its scratch, the base of
-    /// its interpreter) is the sandbox's to say.
+    /// its interpreter) is known to [`Surroundings`](crate::Surroundings), which answers for both.
     pub fn explain_path(&self, path: &HostPath, rights: Rights) -> Answer {
+        self.answer_path(path, rights, Rights::NONE, [])
+    }
+
+    /// Answers whether `path` may be used with `rights` where `more` is held there by `by`.
+    pub(crate) fn answer_path(
+        &self,
+        path: &HostPath,
+        rights: Rights,
+        more: Rights,
+        by: impl IntoIterator<Item = Origin>,
+    ) -> Answer {
         let question = format!("{rights} {path}");
         let started = self
             .exec()
@@ -56,8 +67,13 @@ impl EffectivePolicy {
         if let Some(rule) = started {
             return Answer::allow(question, Rights::EXECUTE, vec![rule.clone()]);
         }
-        let held = self.effective_rights(path);
-        let rules = origins(self.request(), path, rights);
+        let held = self.effective_rights(path) | more;
+        let mut rules = origins(self.request(), path, rights);
+        for rule in by {
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
         if held.contains(rights) {
             return Answer::allow(question, held, rules);
         }
@@ -177,6 +193,7 @@ impl fmt::Display for Explanation {
 pub struct Answer {
     question: String,
     allowed: bool,
+    verdict: Verdict,
     held: String,
     rules: Vec<Origin>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,8 +207,22 @@ impl Answer {
         Self {
             question,
             allowed: true,
+            verdict: Verdict::Allowed,
             held: held.to_string(),
             rules,
+            add: None,
+            never: None,
+        }
+    }
+
+    /// Answers that `rule` opens `path` to a call that names it, and to no other.
+    pub(crate) fn when_named(path: &HostPath, rights: Rights, rule: Origin) -> Self {
+        Self {
+            question: format!("{rights} {path}"),
+            allowed: false,
+            verdict: Verdict::AllowedWhenNamed,
+            held: Rights::NONE.to_string(),
+            rules: vec![rule],
             add: None,
             never: None,
         }
@@ -210,6 +241,7 @@ impl Answer {
         Self {
             question,
             allowed: false,
+            verdict: Verdict::Denied,
             held: held.to_string(),
             rules,
             add,
@@ -217,7 +249,19 @@ impl Answer {
         }
     }
 
-    /// Says whether it is allowed.
+    /// Says why nothing that could be added would turn this no into a yes.
+    pub(crate) fn never_because(mut self, reason: String) -> Self {
+        self.add = None;
+        self.never = Some(reason);
+        self
+    }
+
+    /// Returns the answer without its reasons.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Says whether it is allowed, whatever the call is.
     pub fn allowed(&self) -> bool {
         self.allowed
     }
@@ -227,7 +271,7 @@ impl Answer {
         &self.held
     }
 
-    /// Returns the rules that grant what is held of what was asked.
+    /// Returns the rules that grant what is held of what was asked, or would grant it.
     pub fn rules(&self) -> &[Origin] {
         &self.rules
     }
@@ -250,8 +294,10 @@ impl Answer {
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = if self.allowed { "allowed" } else { "denied" };
-        write!(f, "{}: {verdict}", self.question)?;
+        write!(f, "{}: {}", self.question, self.verdict)?;
+        if self.verdict == Verdict::AllowedWhenNamed {
+            return write!(f, " ({})", list(&self.rules));
+        }
         if self.rules.is_empty() {
             write!(f, ", no rule grants any of it")?;
         } else {
@@ -262,6 +308,32 @@ impl fmt::Display for Answer {
             (None, Some(never)) => write!(f, "\nhint: no grant can allow it: {never}"),
             (None, None) => Ok(()),
         }
+    }
+}
+
+/// What the answer to a question is.
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "whoever acts on an answer decides about each"
+)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every run may.
+    Allowed,
+    /// A run may if its call names the path, and no other.
+    AllowedWhenNamed,
+    /// No run may.
+    Denied,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Allowed => "allowed",
+            Self::AllowedWhenNamed => "allowed when a call names it",
+            Self::Denied => "denied",
+        })
     }
 }
 

@@ -117,18 +117,24 @@ impl Grants {
         if policy.effective_rights(path).contains(wanted) {
             return Ok(policy);
         }
-        let roots = match access {
-            Access::Read => [self.param_read.as_slice(), self.param_write.as_slice()].concat(),
-            Access::Write => self.param_write.clone(),
-        };
-        match roots.into_iter().find(|root| path.starts_with(&root.path)) {
-            Some(root) => Ok(policy.grant(path.clone(), wanted, root.origin)),
-            None => Err(PolicyWidened::one(Widening::path(
-                path,
-                wanted,
-                self.held(),
-            ))),
+        if let Some(root) = self.naming(path, wanted) {
+            return Ok(policy.grant(path.clone(), wanted, root.origin.clone()));
         }
+        let witness = Widening::unnamed(path, access, self.held());
+        let file = policy.written_in().cloned();
+        Err(PolicyWidened::one(witness.under(file)))
+    }
+
+    /// Returns the root beneath which a call may name `path` to use it with `rights`.
+    pub(crate) fn naming(&self, path: &HostPath, rights: Rights) -> Option<&PathGrant> {
+        [
+            (&self.param_read, Access::Read),
+            (&self.param_write, Access::Write),
+        ]
+        .into_iter()
+        .filter(|(_, access)| access.rights().contains(rights))
+        .flat_map(|(roots, _)| roots)
+        .find(|root| path.starts_with(&root.path))
     }
 
     /// Returns these grants together with `other`, as for one run on a person's word.

@@ -75,6 +75,7 @@ mod origin;
 mod path;
 mod policy;
 mod rights;
+mod surroundings;
 mod syscalls;
 mod threat;
 mod trust;
@@ -84,10 +85,10 @@ pub use crate::cli::{CliGrantError, CliGrants};
 pub use crate::effective::{EffectivePolicy, EffectiveRoot, derive};
 pub use crate::env::{EnvName, EnvNameError};
 pub use crate::error::{PolicyError, PolicyWidened};
-pub use crate::explain::{Answer, Explanation};
+pub use crate::explain::{Answer, Explanation, Verdict};
 pub use crate::file::{
     Ask, Base, Field, GrantSource, Interpreter, Mechanism, PinMismatch, PolicyFile,
-    PolicyFileError, Problem, SkillGrants, fields,
+    PolicyFileError, Problem, SkillGrants, UnmatchedEntry, fields,
 };
 pub use crate::grants::{Access, Grants, PathGrant};
 pub use crate::host_port::{HostPort, HostPortError, HostPorts};
@@ -98,6 +99,7 @@ pub use crate::origin::Origin;
 pub use crate::path::{HostPath, PathError, PathErrorKind, RelPath};
 pub use crate::policy::{Grant, SandboxPolicy};
 pub use crate::rights::Rights;
+pub use crate::surroundings::{Surroundings, Whose};
 pub use crate::syscalls::{SyscallProfile, UnknownSyscallProfile};
 pub use crate::threat::{ThreatClass, UnknownThreatClass};
 pub use crate::trust::{Binding, TrustError, TrustState, TrustStore, check_outside_grants};

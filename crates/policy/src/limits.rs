@@ -276,7 +276,7 @@ axes! {
     Wall wall with_wall Duration, Time, Duration::from_secs(10),
         "the time from start to end";
     Cpu cpu with_cpu Duration, Time, Duration::from_secs(10),
-        "the processor time of all processes together";
+        "the processor time of each process";
     Memory memory with_memory u64, Size, 256 * MIB,
         "the bytes of memory of all processes together";
     Processes processes with_processes u32, Count, 64,
@@ -298,6 +298,26 @@ axes! {
 }
 
 impl LimitAxis {
+    /// Returns the least bound that a policy file may write.
+    ///
+    /// A long result is replaced by its ends and a note that names the whole, which takes some
+    /// hundred bytes itself.
+    pub(crate) fn least(self) -> u64 {
+        match self {
+            Self::Reply => KIB,
+            Self::Wall
+            | Self::Cpu
+            | Self::Memory
+            | Self::Processes
+            | Self::Files
+            | Self::FileSize
+            | Self::Workspace
+            | Self::Inodes
+            | Self::Output
+            | Self::Flood => 1,
+        }
+    }
+
     /// Shows an amount of this axis with its unit.
     pub fn show(self, amount: u64) -> String {
         match self.unit() {
@@ -332,6 +352,15 @@ mod tests {
         insta::assert_snapshot!(
             RunLimits::default(),
             @"wall 10s, cpu 10s, memory 256MiB, processes 64, files 256, file_size 64MiB, workspace 64MiB, inodes 4096, output 1MiB, flood 256MiB, reply 25KiB"
+        );
+    }
+
+    /// `RLIMIT_CPU` counts for each process (`setrlimit(2)`).
+    #[test]
+    fn processor_time_is_promised_as_the_kernel_counts_it() {
+        assert_eq!(
+            LimitAxis::Cpu.describe(),
+            "the processor time of each process"
         );
     }
 

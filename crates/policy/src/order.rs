@@ -1,9 +1,11 @@
 //! The order of policies: whether one is within another, and where it is not.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use crate::grants::Access;
 use crate::limits::LimitAxis;
 use crate::origin::Origin;
 use crate::path::HostPath;
@@ -26,6 +28,8 @@ impl SandboxPolicy {
                 wanted: self.net().to_string(),
                 held: ceiling.net().to_string(),
                 origin: self.net_origin().cloned(),
+                ceiling: None,
+                unnamed: None,
             });
         }
         if self.unix() > ceiling.unix() {
@@ -52,7 +56,11 @@ impl SandboxPolicy {
         for class in ceiling.required().difference(self.required()) {
             witnesses.push(Widening::dropped(*class));
         }
+        let written_in = ceiling.written_in();
         witnesses
+            .into_iter()
+            .map(|witness| witness.under(written_in.cloned()))
+            .collect()
     }
 
     /// Says whether this policy allows nothing beyond `ceiling`.
@@ -71,6 +79,8 @@ impl SandboxPolicy {
                         wanted: grant.rights().to_string(),
                         held: held.to_string(),
                         origin: Some(grant.origin().clone()),
+                        ceiling: None,
+                        unnamed: None,
                     });
                 }
             }
@@ -88,6 +98,11 @@ pub struct Widening {
     held: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,
+    #[serde(skip)]
+    ceiling: Option<Arc<str>>,
+    /// How a call wanted to use a path that it named, where that is what went too far.
+    #[serde(skip)]
+    unnamed: Option<Access>,
 }
 
 impl Widening {
@@ -116,6 +131,48 @@ impl Widening {
         self.origin.as_ref()
     }
 
+    /// Returns the policy file that the ceiling was written in, as the person named it.
+    ///
+    /// There is none for the ceiling that holds without a file, and for one that a program made.
+    pub fn ceiling_label(&self) -> Option<&str> {
+        self.ceiling.as_deref()
+    }
+
+    /// Returns the next step: what to widen, and where it was written.
+    ///
+    /// With a policy file a grant of the command line must lie inside its `[session]`, so that
+    /// none of these hints names the flag alone.
+    pub fn hint(&self) -> String {
+        let at = self.at.as_deref().unwrap_or_default();
+        match (self.unnamed, self.ceiling_label()) {
+            (Some(access), Some(file)) => format!(
+                "a call may name it with `grant.param_{access} = [{at:?}]` for the skill in {file}, or with `--grant param_{access}={at}` for this run; both must lie inside [session] of {file}"
+            ),
+            (Some(access), None) => format!(
+                "grant it for this run with `--grant param_{access}={at}`, or in a policy file"
+            ),
+            (None, Some(file)) => match self.axis.key() {
+                Some(key) => format!("widen {key} of {file}, or ask for less"),
+                None => "ask for less: no policy file can grant it".to_owned(),
+            },
+            (None, None) => "widen the ceiling where it was set, or ask for less".to_owned(),
+        }
+    }
+
+    /// Returns the witness that a call names a path beneath none of the roots for that.
+    pub(crate) fn unnamed(path: &HostPath, access: Access, held: impl fmt::Display) -> Self {
+        Self {
+            unnamed: Some(access),
+            ..Self::path(path, access.rights(), held)
+        }
+    }
+
+    /// Names the policy file that the ceiling was written in.
+    pub(crate) fn under(mut self, file: Option<Arc<str>>) -> Self {
+        self.ceiling = file;
+        self
+    }
+
     /// Returns the witness that a file or folder is asked for beyond what is held.
     pub(crate) fn path(
         path: &HostPath,
@@ -141,6 +198,8 @@ impl Widening {
             wanted: wanted.to_string(),
             held: held.to_string(),
             origin: None,
+            ceiling: None,
+            unnamed: None,
         }
     }
 
@@ -209,6 +268,21 @@ impl Axis {
             Self::Syscalls => "syscalls",
             Self::Unix => "unix",
         }
+    }
+
+    /// Returns the key of a policy file that bounds the axis, if one does.
+    fn key(self) -> Option<String> {
+        let key = match self {
+            Self::Env => "`env` in [session]",
+            Self::Exec => "`exec` in [interpreters]",
+            Self::Files => "`read` or `write` in [session]",
+            Self::Limit(axis) => return Some(format!("`{axis}` in [limits]")),
+            Self::Net => "`network` in [session]",
+            Self::Require => "`require` in [sandbox]",
+            Self::Syscalls => "`syscalls` in [sandbox]",
+            Self::Unix => return None,
+        };
+        Some(key.to_owned())
     }
 }
 

@@ -9,6 +9,11 @@ use serde::{Serialize, Serializer};
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Origin {
+    /// What the root of every script holds, shown as "the base `usr`".
+    Base {
+        /// The base.
+        name: Arc<str>,
+    },
     /// A profile that ships with the product, shown as `builtin:python3`.
     Builtin {
         /// The profile.
@@ -28,11 +33,16 @@ pub enum Origin {
         /// The line, counted from one.
         line: u32,
     },
-    /// What every run gets so that its interpreter works.
-    HostBase,
+    /// What a run has of its own, which nothing of the host is.
+    Run,
 }
 
 impl Origin {
+    /// Returns the origin of what the root of every script holds.
+    pub fn base(name: impl Into<Arc<str>>) -> Self {
+        Self::Base { name: name.into() }
+    }
+
     /// Returns the origin of a profile that ships with the product.
     pub fn builtin(name: impl Into<Arc<str>>) -> Self {
         Self::Builtin { name: name.into() }
@@ -55,11 +65,12 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Base { name } => write!(f, "the base `{name}`"),
             Self::Builtin { name } => write!(f, "builtin:{name}"),
             Self::Cli { flag } => write!(f, "cli:{flag}"),
             Self::Code => f.write_str("host code"),
             Self::File { label, line } => write!(f, "{label}:{line}"),
-            Self::HostBase => f.write_str("host base"),
+            Self::Run => f.write_str("the run's own space"),
         }
     }
 }
@@ -77,21 +88,23 @@ mod tests {
     #[test]
     fn reads_as_a_place() {
         let shown = [
+            Origin::base("usr"),
             Origin::builtin("python3"),
             Origin::cli("read=./docs"),
             Origin::Code,
             Origin::file("bailiwick.toml", 12),
-            Origin::HostBase,
+            Origin::Run,
         ]
         .map(|origin| origin.to_string());
         assert_eq!(
             shown,
             [
+                "the base `usr`",
                 "builtin:python3",
                 "cli:read=./docs",
                 "host code",
                 "bailiwick.toml:12",
-                "host base"
+                "the run's own space"
             ]
         );
     }

@@ -39,6 +39,12 @@ impl HostPath {
         Self("/".to_owned())
     }
 
+    /// Returns a path that this crate writes down itself, absolute and normal.
+    pub(crate) fn known(text: &'static str) -> Self {
+        debug_assert_eq!(text.parse(), Ok(Self(text.to_owned())));
+        Self(text.to_owned())
+    }
+
     /// Returns the path as text. It starts with `/` and has no trailing `/` unless it is the root.
     pub fn as_str(&self) -> &str {
         &self.0

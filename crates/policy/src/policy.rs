@@ -1,6 +1,7 @@
 //! What may be touched: a policy, built up from nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::env::EnvName;
 use crate::limits::{Limits, RunLimits};
@@ -44,6 +45,7 @@ pub struct SandboxPolicy {
     limits: Limits,
     env: BTreeMap<EnvName, Origin>,
     require: BTreeSet<ThreatClass>,
+    written_in: Option<Arc<str>>,
 }
 
 impl SandboxPolicy {
@@ -65,6 +67,7 @@ impl SandboxPolicy {
                 .into_iter()
                 .filter(|class| class.is_hard_by_default())
                 .collect(),
+            written_in: None,
         }
     }
 
@@ -139,6 +142,17 @@ impl SandboxPolicy {
         self
     }
 
+    /// Remembers the label of the policy file that this policy is from.
+    pub(crate) fn with_file(mut self, label: Option<Arc<str>>) -> Self {
+        self.written_in = label;
+        self
+    }
+
+    /// Returns the label of the policy file that this policy is from, if it is from one.
+    pub(crate) fn written_in(&self) -> Option<&Arc<str>> {
+        self.written_in.as_ref()
+    }
+
     /// Returns the rights held at `path`: the union of the grants there and above.
     pub fn effective_rights(&self, path: &HostPath) -> Rights {
         self.grants_at(path)
@@ -199,6 +213,15 @@ impl SandboxPolicy {
         &self.require
     }
 
+    /// Returns the first rule that names this very path, as a root or as a program.
+    ///
+    /// For errors about what is there: a policy says nothing about that, and the person who wrote
+    /// the rule wants to know its line.
+    pub fn origin_of(&self, path: &HostPath) -> Option<&Origin> {
+        let root = self.fs.get(path).and_then(|grants| grants.first());
+        root.map(Grant::origin).or_else(|| self.exec.get(path))
+    }
+
     /// Returns a grant that allows changing `path`, with its root and its origin.
     ///
     /// What the product itself relies on (the policy file, workspaces, interpreters) must be
@@ -244,6 +267,7 @@ impl SandboxPolicy {
             limits: self.limits.meet(&other.limits),
             env: both(&self.env),
             require: self.require.union(&other.require).copied().collect(),
+            written_in: self.written_in.clone(),
         }
     }
 

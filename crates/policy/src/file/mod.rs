@@ -30,7 +30,7 @@ use crate::syscalls::SyscallProfile;
 
 pub use self::fields::{Field, Mechanism, fields};
 pub use self::settings::{Base, Interpreter};
-pub use self::skill::{Ask, GrantSource, PinMismatch, SkillGrants};
+pub use self::skill::{Ask, GrantSource, PinMismatch, SkillGrants, UnmatchedEntry};
 pub use self::source::{PolicyFileError, Problem};
 
 pub(crate) use self::grants::reach;
@@ -217,6 +217,20 @@ impl PolicyFile {
         &self.skills
     }
 
+    /// Lists the entries that name none of `discovered`, each with the name that it most likely
+    /// means.
+    ///
+    /// Such an entry grants nothing to anyone. It is no error of the file, which may be shared by
+    /// projects with different skills; whoever discovered the skills tells it.
+    pub fn entries_without(&self, discovered: &[SkillName]) -> Vec<UnmatchedEntry> {
+        let idle = self
+            .skills
+            .iter()
+            .filter(|entry| !discovered.contains(entry.name()));
+        idle.map(|entry| UnmatchedEntry::new(entry, discovered))
+            .collect()
+    }
+
     /// Returns whether a non-zero exit fails the call, unless a skill says otherwise.
     ///
     /// Defaults to `true`.
@@ -320,6 +334,7 @@ impl PolicyFile {
 
     fn settings(&self, limits: Limits) -> SandboxPolicy {
         let policy = SandboxPolicy::deny_all()
+            .with_file(self.label.clone())
             .with_limits(limits)
             .with_syscalls(self.sandbox.syscalls);
         self.sandbox

@@ -7,7 +7,7 @@ use crate::path::{HostPath, PathError, PathErrorKind};
 #[derive(Debug)]
 pub(crate) struct PathRefused {
     pub(crate) message: String,
-    pub(crate) hint: &'static str,
+    pub(crate) hint: String,
 }
 
 /// Resolves a path against the folder it is relative to.
@@ -16,19 +16,20 @@ pub(crate) struct PathRefused {
 /// depend on links.
 pub(crate) fn resolve(text: &str, base: &HostPath) -> Result<HostPath, PathRefused> {
     let shown = text.escape_debug();
-    if let Some(glob) = text
-        .chars()
-        .find(|c| matches!(c, '*' | '?' | '[' | ']' | '{' | '}'))
-    {
+    if let Some(at) = text.find(['*', '?', '[', ']', '{', '}']) {
+        let (above, glob) = text.split_at(at);
+        let glob = glob.chars().next().unwrap_or_default();
         return Err(PathRefused {
-            message: format!("`{shown}` holds `{glob}`, and paths have no patterns"),
-            hint: "name the folder: a grant covers everything beneath it",
+            message: format!(
+                "`{shown}` holds `{glob}`: patterns are refused for files, even where that is a real name"
+            ),
+            hint: without_pattern(above),
         });
     }
     if text.chars().any(is_hidden) {
         return Err(PathRefused {
             message: format!("`{shown}` holds a character that cannot be seen"),
-            hint: "rename the folder: what is granted must be readable",
+            hint: "rename the folder: what is granted must be readable".to_owned(),
         });
     }
     let mut root = Some(base.clone());
@@ -43,7 +44,7 @@ pub(crate) fn resolve(text: &str, base: &HostPath) -> Result<HostPath, PathRefus
         let Some(root) = root else {
             return Err(PathRefused {
                 message: format!("`{shown}` climbs above the root of the file system"),
-                hint: "write the absolute path",
+                hint: "write the absolute path".to_owned(),
             });
         };
         return rest
@@ -59,6 +60,19 @@ fn leading_dots(text: &str) -> Option<(&str, &str)> {
     matches!(first, "." | "..").then(|| (first, tail.trim_start_matches('/')))
 }
 
+/// Says how to do without a pattern; `above` is the path before its first character.
+fn without_pattern(above: &str) -> String {
+    let folder = match above.rsplit_once('/') {
+        Some(("", _)) => return "name a folder, or rename the one that is called so".to_owned(),
+        Some((folder, _)) => folder,
+        None => ".",
+    };
+    let folder = folder.escape_debug();
+    format!(
+        "name the folder above, `{folder}`, which covers everything beneath it, or rename what is called so"
+    )
+}
+
 fn refused(error: &PathError) -> PathRefused {
     let hint = match error.kind() {
         PathErrorKind::Home => "write the absolute path",
@@ -71,7 +85,7 @@ fn refused(error: &PathError) -> PathRefused {
     };
     PathRefused {
         message: error.to_string(),
-        hint,
+        hint: hint.to_owned(),
     }
 }
 

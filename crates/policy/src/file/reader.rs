@@ -239,7 +239,17 @@ impl<'t> Reader<'t> {
     pub(crate) fn amounts(&mut self, table: &DeTable<'_>) -> Vec<(LimitAxis, Located<u64>)> {
         LimitAxis::ALL
             .into_iter()
-            .filter_map(|axis| Some((axis, self.amount(table, axis.as_str(), axis.unit())?)))
+            .filter_map(|axis| {
+                let amount = self.amount(table, axis.as_str(), axis.unit())?;
+                let least = axis.least();
+                if amount.value < least {
+                    let least = axis.show(least);
+                    let message =
+                        format!("`{axis}` below {least} has no room for the note that says what was left out");
+                    self.reject_with(&amount.span, message, format!("write at least `{least}`"));
+                }
+                Some((axis, amount))
+            })
             .collect()
     }
 

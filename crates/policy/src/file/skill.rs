@@ -1,6 +1,7 @@
 //! What a policy file says about one skill.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
 use bailiwick_core::{Code, Digest, Scope, SkillError, SkillName, ToolName};
@@ -184,6 +185,55 @@ pub enum GrantSource {
     Path(HostPath),
     /// The user's own skills.
     User,
+}
+
+/// A `[[skill]]` whose name no discovered skill has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct UnmatchedEntry {
+    name: SkillName,
+    origin: Origin,
+    nearest: Option<SkillName>,
+}
+
+impl UnmatchedEntry {
+    pub(crate) fn new(entry: &SkillGrants, discovered: &[SkillName]) -> Self {
+        let names = discovered.iter().map(SkillName::as_str);
+        let meant = nearest(entry.name.as_str(), names);
+        Self {
+            name: entry.name.clone(),
+            origin: entry.origin.clone(),
+            nearest: discovered
+                .iter()
+                .find(|name| Some(name.as_str()) == meant)
+                .cloned(),
+        }
+    }
+
+    /// Returns the name that the entry is written for.
+    pub fn name(&self) -> &SkillName {
+        &self.name
+    }
+
+    /// Returns where the entry was written.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Returns the discovered skill that it most likely means, if there is one.
+    pub fn nearest(&self) -> Option<&SkillName> {
+        self.nearest.as_ref()
+    }
+}
+
+impl fmt::Display for UnmatchedEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, origin, .. } = self;
+        write!(f, "{origin}: no skill here is named `{name}`")?;
+        match &self.nearest {
+            Some(meant) => write!(f, "; did you mean `{meant}`?"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// When a person is asked before a tool that holds a grant runs.

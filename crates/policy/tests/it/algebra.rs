@@ -142,7 +142,7 @@ proptest! {
         let root = p.roots().next().filter(|_| near);
         let rewritten = root.map(|(root, grants)| {
             let beneath = root.join(&"a".parse().unwrap());
-            p.clone().grant(beneath, grants[0].rights(), Origin::HostBase)
+            p.clone().grant(beneath, grants[0].rights(), Origin::Run)
         });
         let is_rewritten = rewritten.is_some();
         let q = rewritten.unwrap_or(noise);

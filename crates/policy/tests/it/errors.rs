@@ -197,10 +197,10 @@ fn paths_have_no_patterns_and_no_hidden_meaning() {
 [session]
 read = ["./docs/*.md", "~/notes", "a/../b", "", "/proc", "/"]
 "#), @r#"
-    bailiwick.toml:3:9: `./docs/*.md` holds `*`, and paths have no patterns
+    bailiwick.toml:3:9: `./docs/*.md` holds `*`: patterns are refused for files, even where that is a real name
      3 | read = ["./docs/*.md", "~/notes", "a/../b", "", "/proc", "/"]
        |         ^^^^^^^^^^^^^
-    hint: name the folder: a grant covers everything beneath it
+    hint: name the folder above, `./docs`, which covers everything beneath it, or rename what is called so
 
     bailiwick.toml:3:24: the path `~/notes` starts with `~`, which only a shell expands
      3 | read = ["./docs/*.md", "~/notes", "a/../b", "", "/proc", "/"]
@@ -595,4 +595,50 @@ fn a_tool_rule_that_says_nothing_is_refused() {
      6 | [skill.tool."a b"]
        |             ^^^^^
     "#);
+}
+
+#[test]
+fn a_folder_whose_name_looks_like_a_pattern_is_refused_with_the_way_round_it() {
+    insta::assert_snapshot!(wrong(r#"version = 1
+[session]
+read = ["./docs/g[1]/a", "/[b]", "{c}"]
+"#), @r#"
+bailiwick.toml:3:9: `./docs/g[1]/a` holds `[`: patterns are refused for files, even where that is a real name
+ 3 | read = ["./docs/g[1]/a", "/[b]", "{c}"]
+   |         ^^^^^^^^^^^^^^^
+hint: name the folder above, `./docs`, which covers everything beneath it, or rename what is called so
+
+bailiwick.toml:3:26: `/[b]` holds `[`: patterns are refused for files, even where that is a real name
+ 3 | read = ["./docs/g[1]/a", "/[b]", "{c}"]
+   |                          ^^^^^^
+hint: name a folder, or rename the one that is called so
+
+bailiwick.toml:3:34: `{c}` holds `{`: patterns are refused for files, even where that is a real name
+ 3 | read = ["./docs/g[1]/a", "/[b]", "{c}"]
+   |                                  ^^^^^
+hint: name the folder above, `.`, which covers everything beneath it, or rename what is called so
+"#);
+}
+
+#[test]
+fn a_reply_that_has_no_room_for_its_note_is_refused() {
+    insta::assert_snapshot!(wrong(r#"version = 1
+[limits]
+reply = "1023B"
+[[skill]]
+name = "x"
+source = "user"
+limits.reply = "1B"
+"#), @r#"
+bailiwick.toml:3:9: `reply` below 1KiB has no room for the note that says what was left out
+ 3 | reply = "1023B"
+   |         ^^^^^^^
+hint: write at least `1KiB`
+
+bailiwick.toml:7:16: `reply` below 1KiB has no room for the note that says what was left out
+ 7 | limits.reply = "1B"
+   |                ^^^^
+hint: write at least `1KiB`
+"#);
+    assert!(parse("version = 1\nlimits.reply = \"1KiB\"\n").is_ok());
 }

@@ -1,6 +1,9 @@
 //! What people read about a policy.
 
-use bailiwick_policy::{CliGrants, EffectivePolicy, HostPath, Rights, derive};
+use bailiwick_policy::{
+    Base, CliGrants, EffectivePolicy, HostPath, Origin, Rights, Surroundings, Verdict, Whose,
+    derive,
+};
 
 use crate::{folder, parse};
 
@@ -240,4 +243,161 @@ fn a_grant_of_the_command_line_is_shown_as_such() {
     let policy = policy(TEXT, &["read=/srv/data"]);
     let answer = policy.explain_path(&path("/srv/data/x"), Rights::READ);
     insta::assert_snapshot!(answer, @"read /srv/data/x: allowed, held read+list by cli:read=/srv/data");
+}
+
+fn around(base: Base) -> Surroundings {
+    let program = path("/opt/python/bin/python3");
+    Surroundings::new(base).with_place(
+        program,
+        Rights::READ_ONLY | Rights::EXEC,
+        Origin::builtin("python3"),
+    )
+}
+
+#[test]
+fn what_every_run_has_is_allowed_by_the_base_and_not_by_a_grant() {
+    let policy = policy(TEXT, &[]);
+    let ask = |base, whose, at: &str, rights| {
+        let answer = around(base).explain_path(&policy, &path(at), rights, whose);
+        answer.to_string()
+    };
+    let (usr, minimal) = (Base::Usr, Base::Minimal);
+    let (host, run) = (Whose::Host, Whose::Run);
+    let answers = [
+        ask(usr, host, "/usr/bin/python3.11", Rights::EXECUTE),
+        ask(usr, host, "/usr/share/dict", Rights::READ_ONLY),
+        ask(usr, host, "/usr/bin/python3.11", Rights::WRITE),
+        ask(minimal, host, "/usr/bin/python3.11", Rights::READ),
+        ask(minimal, host, "/opt/python/bin/python3", Rights::EXECUTE),
+        ask(minimal, host, "/opt/python/bin", Rights::READ),
+        ask(usr, host, "/dev/null", Rights::WRITE),
+        ask(usr, run, "/skill/scripts/run.sh", Rights::READ),
+        ask(usr, run, "/skill/scripts/run.sh", Rights::WRITE),
+        ask(usr, run, "/tmp/new", Rights::WRITE),
+        ask(usr, host, "/tmp", Rights::WRITE),
+        ask(usr, host, "/home/ada/project/docs/a", Rights::READ),
+    ];
+    insta::assert_snapshot!(answers.join("\n"), @r#"
+    read+exec /usr/bin/python3.11: allowed, held read+list+exec by the base `usr`
+    read+list /usr/share/dict: allowed, held read+list+exec by the base `usr`
+    write /usr/bin/python3.11: denied, no rule grants any of it
+    hint: add `write = ["/usr/bin/python3.11"]` to [session] and `grant.write = ["/usr/bin/python3.11"]` to the skill
+    read /usr/bin/python3.11: denied, no rule grants any of it
+    hint: add `read = ["/usr/bin/python3.11"]` to [session] and `grant.read = ["/usr/bin/python3.11"]` to the skill
+    read+exec /opt/python/bin/python3: allowed, held read+list+exec by builtin:python3
+    read /opt/python/bin: denied, no rule grants any of it
+    hint: add `read = ["/opt/python/bin"]` to [session] and `grant.read = ["/opt/python/bin"]` to the skill
+    write /dev/null: allowed, held read+write by the base `usr`
+    read /skill/scripts/run.sh: allowed, held read+list by the run's own space
+    write /skill/scripts/run.sh: denied, no rule grants any of it
+    hint: no grant can allow it: `/skill` belongs to the run itself and is made as it is
+    write /tmp/new: allowed, held read+list+write+create+delete+truncate+refer+mksock by the run's own space
+    write /tmp: allowed, held read+list+write+create+delete+truncate+refer+mksock by the run's own space
+    read /home/ada/project/docs/a: allowed, held read+list by bailiwick.toml:18
+    "#);
+}
+
+#[test]
+fn what_this_machine_has_in_tmp_is_not_what_a_run_has_there() {
+    let policy = policy(TEXT, &[]);
+    let secret = path("/tmp/secret");
+    let asked = |whose| around(Base::Usr).explain_path(&policy, &secret, Rights::READ, whose);
+    assert!(asked(Whose::Run).allowed());
+    assert_eq!(asked(Whose::Host).verdict(), Verdict::Denied);
+    assert!(asked(Whose::Host).add().is_some());
+}
+
+#[test]
+fn a_granted_folder_stands_over_the_base() {
+    let text = "version = 1\n[session]\nread = [\"/usr/share\", \"/tmp/data\"]\n[[skill]]\nname = \"x\"\nsource = \"user\"\ngrant.read = [\"/usr/share\", \"/tmp/data\"]\n";
+    let policy = policy(text, &[]);
+    let allowed = |at: &str, rights| {
+        around(Base::Usr)
+            .explain_path(&policy, &path(at), rights, Whose::Run)
+            .allowed()
+    };
+    assert!(allowed("/usr/share/a", Rights::READ));
+    assert!(!allowed("/usr/share/a", Rights::EXEC));
+    assert!(allowed("/usr/lib/a", Rights::EXEC));
+    assert!(!allowed("/tmp/data/a", Rights::WRITE));
+    assert!(allowed("/tmp/other", Rights::WRITE));
+}
+
+const NAMED: &str = r#"
+version = 1
+[session]
+read = ["./data"]
+write = ["./out"]
+[[skill]]
+name = "x"
+source = "user"
+grant.param_read = ["./data"]
+grant.param_write = ["./out"]
+"#;
+
+#[test]
+fn a_path_that_a_call_may_name_is_neither_denied_nor_allowed_to_every_run() {
+    let file = parse(NAMED).unwrap();
+    let around = around(Base::Usr).with_named(file.skills()[0].grants());
+    let policy = policy(NAMED, &[]);
+    let asked = |at: &str, rights| around.explain_path(&policy, &path(at), rights, Whose::Host);
+
+    let answer = asked("/home/ada/project/data/essay.md", Rights::READ);
+    assert_eq!(answer.verdict(), Verdict::AllowedWhenNamed);
+    assert!(!answer.allowed());
+    insta::assert_snapshot!(answer, @"read /home/ada/project/data/essay.md: allowed when a call names it (bailiwick.toml:9)");
+    insta::assert_json_snapshot!(answer.to_json(), @r#"
+    {
+      "question": "read /home/ada/project/data/essay.md",
+      "allowed": false,
+      "verdict": "allowed_when_named",
+      "held": "nothing",
+      "rules": [
+        "bailiwick.toml:9"
+      ]
+    }
+    "#);
+
+    let write = |at| asked(at, Rights::WRITE).verdict();
+    assert_eq!(write("/home/ada/project/data/essay.md"), Verdict::Denied);
+    assert_eq!(write("/home/ada/project/out/a"), Verdict::AllowedWhenNamed);
+    assert_eq!(write("/home/ada/project/elsewhere"), Verdict::Denied);
+
+    let grants = file.skills()[0].grants();
+    let named = path("/home/ada/project/data/essay.md");
+    let request = file.request(grants, file.limits());
+    let request = grants.open(request, &named, bailiwick_policy::Access::Read);
+    let opened = derive(&file.session_policy(), &request.unwrap()).unwrap();
+    let answer = around.explain_path(&opened, &named, Rights::READ, Whose::Host);
+    assert!(answer.allowed(), "{answer}");
+}
+
+#[test]
+fn the_base_and_what_a_call_may_name_are_listed() {
+    let file = parse(NAMED).unwrap();
+    let around = |base| around(base).with_named(file.skills()[0].grants());
+    insta::assert_snapshot!(around(Base::Usr), @"
+    base         /usr, /bin, /sbin, /lib, /lib32, /lib64, /libx32: read+list+exec (the base `usr`)
+                 /etc/ld.so.cache, /etc/alternatives, /etc/ssl/certs, /etc/localtime, /etc/mime.types: read+list (the base `usr`)
+                 /dev/null, /dev/zero, /dev/full, /dev/random, /dev/urandom: read+write (the base `usr`)
+                 /skill, /etc, /proc: read+list (the run's own space)
+                 /run/rw, /tmp, /dev/shm: read+list+write+create+delete+truncate+refer+mksock (the run's own space)
+                 /opt/python/bin/python3: read+list+exec (builtin:python3)
+    when named   /home/ada/project/data: read+list (bailiwick.toml:9)
+                 /home/ada/project/out: read+list+write+create+delete+truncate+refer (bailiwick.toml:10)
+    ");
+    insta::assert_snapshot!(around(Base::Minimal), @"
+    base         /etc/ld.so.cache, /etc/alternatives, /etc/ssl/certs, /etc/localtime, /etc/mime.types: read+list (the base `minimal`)
+                 /dev/null, /dev/zero, /dev/full, /dev/random, /dev/urandom: read+write (the base `minimal`)
+                 /skill, /etc, /proc: read+list (the run's own space)
+                 /run/rw, /tmp, /dev/shm: read+list+write+create+delete+truncate+refer+mksock (the run's own space)
+                 /opt/python/bin/python3: read+list+exec (builtin:python3)
+    when named   /home/ada/project/data: read+list (bailiwick.toml:9)
+                 /home/ada/project/out: read+list+write+create+delete+truncate+refer (bailiwick.toml:10)
+    ");
+    let json = around(Base::Usr).to_json();
+    assert_eq!(json["base"], "usr");
+    assert_eq!(json["places"][0]["path"], "/usr");
+    assert_eq!(json["places"][0]["rule"], "the base `usr`");
+    assert_eq!(json["when_named"][0]["rule"], "bailiwick.toml:9");
 }

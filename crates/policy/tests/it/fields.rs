@@ -276,9 +276,9 @@ fn cases() -> Vec<Case> {
         ),
         case(
             "limits.reply",
-            ["", "limits.reply = \"1B\""],
+            ["", "limits.reply = \"1KiB\""],
             |f| f.limits().reply().to_string(),
-            ["25600", "1"],
+            ["25600", "1024"],
         ),
         case(
             "gate.deadline",
@@ -581,9 +581,9 @@ fn cases() -> Vec<Case> {
         ),
         of_skill(
             "skill[].limits.reply",
-            "limits.reply = \"1B\"",
+            "limits.reply = \"1KiB\"",
             |f| lowered(f).reply().to_string(),
-            ["25600", "1"],
+            ["25600", "1024"],
         ),
         of_skill(
             "skill[].fail_on_nonzero_exit",

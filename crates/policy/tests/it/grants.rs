@@ -1,6 +1,6 @@
 //! Who holds what: the choice of an entry, and grants for one run.
 
-use bailiwick_core::{Digest, Scope, SkillName, ToolName};
+use bailiwick_core::{Digest, Scope, SkillError, SkillName, ToolName};
 use bailiwick_policy::{Access, Ask, CliGrants, HostPath, PolicyFile, Rights, SandboxPolicy};
 
 use crate::{folder, parse};
@@ -47,7 +47,7 @@ fn a_project_copy_is_granted_by_its_digest_alone() {
     assert!(find("a").unwrap().is_some());
     let mismatch = find("b").unwrap_err();
     assert_eq!(mismatch.rule().to_string(), "bailiwick.toml:2");
-    let wire = bailiwick_core::SkillError::from(mismatch);
+    let wire = SkillError::from(mismatch);
     assert_eq!(wire.code().as_str(), "E_SKILL_DIGEST_MISMATCH");
 }
 
@@ -161,7 +161,7 @@ fn a_named_path_inside_the_session_but_outside_the_skill_is_refused() {
             .contains(Rights::READ_ONLY)
     );
     let refused = grants.open(request, &outside, Access::Read).unwrap_err();
-    let wire = bailiwick_core::SkillError::from(refused);
+    let wire = SkillError::from(refused);
     assert_eq!(wire.code().as_str(), "E_SKILL_SCRIPT_POLICY_WIDENED");
     assert_eq!(wire.details()["axis"], "fs");
     assert_eq!(wire.details()["at"], outside.as_str());
@@ -218,4 +218,95 @@ fn a_file_that_grants_nothing_is_not_the_same_as_no_file() {
             .ceiling(&cli(&["read=./docs"]))
             .is_ok()
     );
+}
+
+/// Shows what a person reads about a refused policy.
+fn read_aloud(refused: bailiwick_policy::PolicyWidened) -> String {
+    let error = SkillError::from(refused);
+    format!("{error}\n  hint: {}", error.hint().unwrap_or_default())
+}
+
+#[test]
+fn a_refusal_names_the_file_and_the_key_that_bound_it() {
+    let file = parse("version = 1\n[session]\nread = [\"./docs\"]\n").unwrap();
+    let refused: Vec<_> = ["read=/srv", "env=TOKEN", "network=loopback"]
+        .into_iter()
+        .map(|flag| file.ceiling(&cli(&[flag])).unwrap_err())
+        .collect();
+    assert!(
+        refused
+            .iter()
+            .all(|widened| widened.witnesses()[0].ceiling_label() == Some("bailiwick.toml"))
+    );
+    let file = file.session_policy();
+    let wide = SandboxPolicy::deny_all()
+        .with_syscalls(bailiwick_policy::SyscallProfile::Wide)
+        .with_limits(file.limits().clone());
+    let wide = bailiwick_policy::derive(&file, &wide).unwrap_err();
+    let aloud: Vec<_> = refused.into_iter().chain([wide]).map(read_aloud).collect();
+    insta::assert_snapshot!(aloud.join("\n"), @"
+    E_SKILL_SCRIPT_POLICY_WIDENED: the policy is wider than its ceiling: fs /srv: asks for read+list, the ceiling holds nothing
+      hint: widen `read` or `write` in [session] of bailiwick.toml, or ask for less
+    E_SKILL_SCRIPT_POLICY_WIDENED: the policy is wider than its ceiling: env TOKEN: asks for it, the ceiling holds nothing
+      hint: widen `env` in [session] of bailiwick.toml, or ask for less
+    E_SKILL_SCRIPT_POLICY_WIDENED: the policy is wider than its ceiling: net: asks for loopback, the ceiling holds none
+      hint: widen `network` in [session] of bailiwick.toml, or ask for less
+    E_SKILL_SCRIPT_POLICY_WIDENED: the policy is wider than its ceiling: syscalls: asks for wide, the ceiling holds standard
+      hint: widen `syscalls` in [sandbox] of bailiwick.toml, or ask for less
+    ");
+
+    let by_program = bailiwick_policy::derive(
+        &SandboxPolicy::deny_all(),
+        &SandboxPolicy::deny_all().with_syscalls(bailiwick_policy::SyscallProfile::Wide),
+    );
+    let by_program = by_program.unwrap_err();
+    assert_eq!(by_program.witnesses()[0].ceiling_label(), None);
+    insta::assert_snapshot!(read_aloud(by_program), @"
+    E_SKILL_SCRIPT_POLICY_WIDENED: the policy is wider than its ceiling: syscalls: asks for wide, the ceiling holds strict
+      hint: widen the ceiling where it was set, or ask for less
+    ");
+}
+
+#[test]
+fn a_path_that_a_call_may_not_name_is_refused_with_a_step_that_works_under_the_file() {
+    let refused = |file: &PolicyFile| {
+        let grants = file.grants_for(file.skills().first(), None, &CliGrants::none());
+        let request = file.request(&grants, file.limits());
+        let at = path("/srv/a.md");
+        read_aloud(grants.open(request, &at, Access::Read).unwrap_err())
+    };
+    insta::assert_snapshot!(refused(&parse(TOOLS).unwrap()), @r#"
+    E_SKILL_SCRIPT_POLICY_WIDENED: the policy is wider than its ceiling: fs /srv/a.md: asks for read+list, the ceiling holds read /home/ada/project/docs, param_write /home/ada/project/out
+      hint: a call may name it with `grant.param_read = ["/srv/a.md"]` for the skill in bailiwick.toml, or with `--grant param_read=/srv/a.md` for this run; both must lie inside [session] of bailiwick.toml
+    "#);
+    insta::assert_snapshot!(refused(&PolicyFile::built_in()), @"
+    E_SKILL_SCRIPT_POLICY_WIDENED: the policy is wider than its ceiling: fs /srv/a.md: asks for read+list, the ceiling holds nothing
+      hint: grant it for this run with `--grant param_read=/srv/a.md`, or in a policy file
+    ");
+}
+
+#[test]
+fn the_rule_that_names_a_path_is_found_for_an_error_about_what_is_there() {
+    let file = parse("version = 1\n[session]\nread = [\"/nope\"]\n[interpreters.i]\nargv = [\"/opt/i\"]\nread = []\nexec = []\n").unwrap();
+    let session = file.session_policy();
+    let origin = |at: &str| session.origin_of(&path(at)).map(ToString::to_string);
+    assert_eq!(origin("/nope").as_deref(), Some("bailiwick.toml:3"));
+    assert_eq!(origin("/opt/i").as_deref(), Some("bailiwick.toml:4"));
+    assert_eq!(origin("/nope/a"), None);
+}
+
+#[test]
+fn an_entry_for_a_skill_that_is_not_there_is_told_with_the_name_it_may_mean() {
+    let text = "version = 1\n[[skill]]\nname = \"relase-notes\"\nsource = \"user\"\n[[skill]]\nname = \"changelog\"\nsource = \"user\"\n[[skill]]\nname = \"unheard-of\"\nsource = \"user\"\n";
+    let file = parse(text).unwrap();
+    let idle = file.entries_without(&[skill("release-notes"), skill("changelog")]);
+    let shown: Vec<_> = idle.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(shown.join("\n"), @"
+    bailiwick.toml:2: no skill here is named `relase-notes`; did you mean `release-notes`?
+    bailiwick.toml:8: no skill here is named `unheard-of`
+    ");
+    assert_eq!(idle[0].name().as_str(), "relase-notes");
+    assert_eq!(idle[0].nearest(), Some(&skill("release-notes")));
+    assert_eq!(idle[1].origin().to_string(), "bailiwick.toml:8");
+    assert_eq!(PolicyFile::built_in().entries_without(&[]), []);
 }
