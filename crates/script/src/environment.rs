@@ -18,7 +18,7 @@ pub(crate) struct Inside {
 pub(crate) const INSIDE: Inside = Inside {
     skill: "/skill",
     home: "/run/rw/home",
-    tmp: "/tmp",
+    tmp: "/run/rw/tmp",
 };
 
 /// Builds the environment from nothing.

@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use bailiwick_core::{Code, Param, SkillError, Violation};
-use bailiwick_policy::{Access, Grants, HostPath, SandboxPolicy};
+use bailiwick_policy::{Access, Grants, HostPath, PolicyWidened, SandboxPolicy};
 
 /// Opens the paths that one call names, on top of what holds for every run.
 #[derive(Debug)]
@@ -55,20 +55,14 @@ impl<'a> NamedPaths<'a> {
         match opened {
             Ok((policy, access)) => {
                 self.policy = policy;
-                self.named.push(NamedPath { param: param.clone(), path: path.clone(), access });
+                self.named.push(NamedPath {
+                    param: param.clone(),
+                    path: path.clone(),
+                    access,
+                });
                 Ok(path.to_string())
             }
-            Err(widened) => Err(SkillError::new(
-                Code::ScriptPolicyWidened,
-                format!("`{}` is {text:?}, which lies outside what the skill was granted", param.name),
-            )
-            .with_hint(format!(
-                "grant it for this run with `--grant param_read={path}` (or `param_write=`), or in the policy file"
-            ))
-            .with_detail("axis", "fs")
-            .with_detail("path", path.as_str())
-            .with_detail("held", widened.witnesses().first().map(|w| w.held().to_owned()))
-            .with_source(widened)),
+            Err(widened) => Err(refused(param, text, widened)),
         }
     }
 
@@ -76,6 +70,26 @@ impl<'a> NamedPaths<'a> {
     pub(crate) fn finish(self) -> (SandboxPolicy, Vec<NamedPath>) {
         (self.policy, self.named)
     }
+}
+
+/// Says that a named path lies outside the skill's grants, and what would let it in.
+fn refused(param: &Param, text: &str, widened: PolicyWidened) -> SkillError {
+    let error = SkillError::new(
+        Code::ScriptPolicyWidened,
+        format!(
+            "`{}` is {text:?}, which lies outside what the skill was granted",
+            param.name
+        ),
+    );
+    let error = match widened.witnesses().first() {
+        Some(witness) => error
+            .with_hint(witness.hint())
+            .with_detail("axis", "fs")
+            .with_detail("path", witness.at())
+            .with_detail("held", witness.held()),
+        None => error,
+    };
+    error.with_source(widened)
 }
 
 /// Makes a path absolute by its text alone; links are refused later, when the sandbox opens it.

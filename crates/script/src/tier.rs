@@ -97,7 +97,7 @@ impl ScriptTier {
             .iter()
             .fold(ceiling, |ceiling, interpreter| interpreter.allow(ceiling));
         let roots: Vec<HostPath> = ceiling.roots().map(|(root, _)| root.clone()).collect();
-        let session = Session::open(&roots)?;
+        let session = Session::open(&roots).map_err(|error| locate(&ceiling, error))?;
         Ok(Self {
             session,
             ceiling,
@@ -191,6 +191,24 @@ impl fmt::Debug for ScriptTier {
         f.debug_struct("ScriptTier")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
+    }
+}
+
+/// Adds the place at which a root that cannot be opened was written.
+fn locate(ceiling: &SandboxPolicy, error: SandboxError) -> SkillError {
+    let path = if let SandboxError::Root { path, .. } = &error {
+        path.parse::<HostPath>().ok()
+    } else {
+        None
+    };
+    let origin = path.as_ref().and_then(|path| ceiling.origin_of(path));
+    let origin = origin.map(ToString::to_string);
+    let error = SkillError::from(error);
+    match origin {
+        Some(origin) => error
+            .with_hint(format!("correct the rule at {origin}"))
+            .with_detail("origin", origin),
+        None => error,
     }
 }
 

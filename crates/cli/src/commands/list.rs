@@ -37,6 +37,15 @@ pub(crate) fn run(program: &Program, arguments: &List) -> Result<u8, Error> {
         },
     )?;
     chosen.announce(program.output);
+    let names: Vec<_> = skills
+        .survey()
+        .copies
+        .iter()
+        .map(|copy| copy.name.clone())
+        .collect();
+    for unmatched in chosen.policy.file().entries_without(&names) {
+        program.output.note(&format!("note: {unmatched}"));
+    }
     if !program.output.is_json() && rows.is_empty() {
         program.output.note(
             "hint: `bailiwick init NAME` writes a first skill; `--skills DIR` searches elsewhere",
