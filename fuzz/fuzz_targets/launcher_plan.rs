@@ -28,6 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
                     Step::Directory { path, .. }
                     | Step::Link { path, .. }
                     | Step::File { path, .. }
+                    | Step::Device { path, .. }
                     | Step::Alias { path, .. }
                     | Step::Scratch { path, .. }
                     | Step::Processes { path } => {
@@ -41,11 +42,12 @@ fuzz_target!(|bytes: &[u8]| {
                     .iter()
                     .all(|rule| rule.layer < run.layers && known(rule.source))
             );
+            assert!(known(run.network));
             assert!(run.filter.len() % 8 == 0 && run.arguments.iter().next().is_some());
             assert!(run.limits.iter().count() + run.environment.iter().count() <= bytes.len());
         }
         Plan::Probe(trials) => assert!(trials.iter().count() <= bytes.len()),
-        Plan::HoldUserNamespace => assert_eq!(bytes.len(), 12),
+        Plan::HoldUserNamespace | Plan::HoldNetworkNamespace => assert_eq!(bytes.len(), 12),
     }
     // One plan has one length: neither a shorter nor a longer text is a plan as well.
     assert!(Plan::decode(&bytes[..bytes.len() - 1]).is_err());

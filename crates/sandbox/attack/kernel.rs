@@ -143,6 +143,30 @@ pub fn read_some(path: &CStr) -> Result<usize> {
     read
 }
 
+/// Says whether a file holds a text, which is shorter than a hundred bytes.
+pub fn holds(path: &CStr, text: &[u8]) -> Result<bool> {
+    let fd = open(path, O_RDONLY)?;
+    let mut bytes = [0; 4096];
+    let mut kept = 0;
+    let held = loop {
+        match sys::read(fd, &mut bytes[kept..]) {
+            Err(errno) => break Err(errno),
+            Ok(0) => break Ok(false),
+            Ok(more) => {
+                let filled = kept + more;
+                if bytes[..filled].windows(text.len()).any(|part| part == text) {
+                    break Ok(true);
+                }
+                // The text can begin in this part and end in the next.
+                kept = filled.min(text.len() - 1);
+                bytes.copy_within(filled - kept..filled, 0);
+            }
+        }
+    };
+    sys::close(fd);
+    held
+}
+
 /// Reads a script of up to 4 KiB, with every blank turned into a NUL and a NUL before each newline.
 pub fn read_script(path: &CStr) -> Result<&'static [u8]> {
     static mut SCRIPT: [u8; 8192] = [0; 8192];

@@ -163,12 +163,11 @@ fn sockets(words: &Words, report: &mut Report<'_>) {
     const LOCALHOST: [u8; 4] = [127, 0, 0, 1];
     const MSG_FASTOPEN: usize = 0x2000_0000;
     const MPTCP: usize = 262;
-    let port = |key: &[u8]| {
-        let port = words
-            .value(key)
-            .and_then(|port| crate::words::parse(port.to_bytes()))?;
-        Some(Address::internet(LOCALHOST, port as u16))
+    let number = |key: &[u8]| {
+        let port = crate::words::parse(words.value(key)?.to_bytes())?;
+        u16::try_from(port).ok()
     };
+    let port = |key: &[u8]| Some(Address::internet(LOCALHOST, number(key)?));
     let stream = |domain, protocol, address: &Address| {
         kernel::socket(domain, 1, protocol).and_then(|fd| kernel::connect(fd, address))
     };
@@ -191,6 +190,7 @@ fn sockets(words: &Words, report: &mut Report<'_>) {
             .as_ref()
             .map(|address| kernel::socket(2, 2, 0).and_then(|fd| kernel::send_to(fd, 0, address))),
     );
+    report(b"host-network", number(b"tcp").map(find_listener));
     report(
         b"unix-path",
         words
@@ -203,6 +203,28 @@ fn sockets(words: &Words, report: &mut Report<'_>) {
             .value(b"abstract")
             .map(|name| stream(1, 0, &Address::unix(name.to_bytes(), true))),
     );
+}
+
+/// Looks for a listener of the host's in what the kernel tells of the network, by every name.
+fn find_listener(port: u16) -> Result<usize> {
+    let mut line = *b"0100007F:0000 00000000:0000 0A";
+    for (place, shift) in line[9..13].iter_mut().zip([12, 8, 4, 0]) {
+        *place = b"0123456789ABCDEF"[usize::from(port >> shift & 0xf)];
+    }
+    let names = [
+        c"/proc/self/net/tcp",
+        c"/proc/thread-self/net/tcp",
+        c"/proc/net/tcp",
+    ];
+    let mut refusal = ENOENT;
+    for name in names {
+        match kernel::holds(name, &line) {
+            Ok(true) => return Ok(0),
+            Ok(false) => {}
+            Err(errno) => refusal = errno,
+        }
+    }
+    Err(refusal)
 }
 
 fn surface(report: &mut Report<'_>) {

@@ -21,7 +21,7 @@ mod state;
 mod sys;
 
 use message::Stage;
-use plan::{Plan, Run};
+use plan::{NONE, Plan, Run};
 use state::{At, Failure, Outcome};
 use sys::nr;
 
@@ -61,7 +61,8 @@ fn launch() -> Outcome<()> {
     }
     match plan {
         Plan::Run(run) => start(run),
-        Plan::HoldUserNamespace => namespace::hold(),
+        Plan::HoldUserNamespace => namespace::hold(namespace::USER),
+        Plan::HoldNetworkNamespace => namespace::hold(namespace::NETWORK),
         Plan::Probe(trials) => probe::run(trials),
     }
 }
@@ -79,6 +80,10 @@ fn start(run: Run<'static>) -> Outcome<()> {
         .enumerate()
     {
         sys::write(*procs, b"0").at_item(Stage::Cgroup, item)?;
+    }
+    if run.network != NONE {
+        let network = descriptors[run.network as usize];
+        namespace::join_network(network).at(Stage::Namespaces)?;
     }
     let child = state::spawn_init(run.namespaces as usize, init::main).at(Stage::Namespaces)?;
     socket::keep_only_socket();

@@ -15,6 +15,8 @@ pub const UTS: u64 = 0x0400_0000;
 pub const USER: u64 = 0x1000_0000;
 /// `CLONE_NEWPID`.
 pub const PID: u64 = 0x2000_0000;
+/// `CLONE_NEWNET`.
+pub const NETWORK: u64 = 0x4000_0000;
 
 /// Maps one user and one group to themselves in this process's fresh user namespace.
 pub fn map_ids(uid: u32, gid: u32) -> sys::Result<()> {
@@ -25,13 +27,18 @@ pub fn map_ids(uid: u32, gid: u32) -> sys::Result<()> {
     put(c"/proc/self/gid_map", identity_line(gid, &mut line))
 }
 
-/// Makes a user namespace and holds it until the host closes the socket.
-pub fn hold() -> Outcome<()> {
-    sys::numbers(nr::UNSHARE, USER as usize, 0, 0, 0).at(Stage::Namespaces)?;
+/// Makes a namespace and holds it until the host closes the socket.
+pub fn hold(namespace: u64) -> Outcome<()> {
+    sys::numbers(nr::UNSHARE, namespace as usize, 0, 0, 0).at(Stage::Namespaces)?;
     socket::tell(Message::Holding, &[]);
     let mut byte = [0];
     let _ = sys::read(socket::SOCKET, &mut byte);
     Ok(())
+}
+
+/// Joins the network namespace that a descriptor names; the kernel refuses one of another kind.
+pub fn join_network(descriptor: i32) -> sys::Result<()> {
+    sys::numbers(nr::SETNS, descriptor as usize, NETWORK as usize, 0, 0).map(|_| ())
 }
 
 /// Brings the loopback device of this network namespace up.

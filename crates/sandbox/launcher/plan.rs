@@ -55,6 +55,8 @@ pub enum Plan<'a> {
     Run(Run<'a>),
     /// Make a user namespace, say so, and hold it until the host closes its socket.
     HoldUserNamespace,
+    /// The same with a network namespace.
+    HoldNetworkNamespace,
     /// Try sets of namespaces and report what the kernel says of each.
     Probe(List<'a, Trial>),
 }
@@ -79,6 +81,9 @@ pub struct Run<'a> {
     pub descriptors: u32,
     /// How many `cgroup.procs` files there are.
     pub cgroups: u32,
+    /// The index of a network-namespace descriptor that is joined, or [`NONE`]. A run that joins
+    /// one makes none and raises no device, since others are in it.
+    pub network: u32,
     /// Resource limits, set in this order.
     pub limits: List<'a, Limit>,
     /// The prepared root, built in this order. Empty without a mount namespace.
@@ -436,6 +441,7 @@ impl<'a> Plan<'a> {
         let plan = match cursor.word()? {
             mode::RUN => Self::Run(Run::decode(&mut cursor)?),
             mode::HOLD_USER_NAMESPACE => Self::HoldUserNamespace,
+            mode::HOLD_NETWORK_NAMESPACE => Self::HoldNetworkNamespace,
             mode::PROBE => Self::Probe(cursor.list(MAX_TRIALS)?),
             _ => return Err(PlanError::Range),
         };
@@ -450,7 +456,7 @@ impl<'a> Plan<'a> {
     pub fn descriptors(&self) -> u32 {
         match self {
             Self::Run(run) => run.descriptors,
-            Self::HoldUserNamespace | Self::Probe(_) => 0,
+            Self::HoldUserNamespace | Self::HoldNetworkNamespace | Self::Probe(_) => 0,
         }
     }
 }
@@ -464,6 +470,7 @@ impl<'a> Run<'a> {
             gid: cursor.word()?,
             descriptors: at_most(cursor.word()?, MAX_DESCRIPTORS)?,
             cgroups: cursor.word()?,
+            network: cursor.word()?,
             limits: cursor.list(MAX_LIMITS)?,
             root: cursor.list(MAX_STEPS)?,
             out: cursor.text()?,
@@ -495,6 +502,13 @@ impl<'a> Run<'a> {
             return Err(PlanError::Range);
         }
         let free = first_free..self.descriptors;
+        if self.network != NONE
+            && !(free.contains(&self.network)
+                && self.flags & flag::LOOPBACK == 0
+                && self.namespaces & NEW_NETWORK == 0)
+        {
+            return Err(PlanError::Range);
+        }
         for step in self.root.iter() {
             if let Step::Bind { source, map, .. } = step
                 && !(free.contains(&source) && (map == NONE || free.contains(&map)))
@@ -534,6 +548,8 @@ fn inside(path: &CStr) -> Result<&CStr, PlanError> {
 
 /// The most Landlock layers of a run: session and derived.
 pub const MAX_LAYERS: u32 = 2;
+/// `CLONE_NEWNET`.
+const NEW_NETWORK: u64 = 0x4000_0000;
 const MAX_LIMITS: u32 = 16;
 const MAX_STEPS: u32 = 1024;
 const MAX_RULES: u32 = 1024;
@@ -543,6 +559,7 @@ pub(crate) mod mode {
     pub(crate) const RUN: u32 = 1;
     pub(crate) const HOLD_USER_NAMESPACE: u32 = 2;
     pub(crate) const PROBE: u32 = 3;
+    pub(crate) const HOLD_NETWORK_NAMESPACE: u32 = 4;
 }
 
 pub(crate) mod step {

@@ -64,6 +64,7 @@ pub mod nr {
     pub const UNSHARE: usize = 272;
     pub const SIGNALFD4: usize = 289;
     pub const PRLIMIT64: usize = 302;
+    pub const SETNS: usize = 308;
     pub const SECCOMP: usize = 317;
     pub const OPEN_TREE: usize = 428;
     pub const MOVE_MOUNT: usize = 429;

@@ -13,7 +13,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::cgroup::{Leaf, Refusals};
 use crate::class::LayerReport;
-use crate::classify::{Cause, Full, MainEnd, Observed};
+use crate::classify::{Cause, Full, MainEnd, Observed, near};
 use crate::completion::{Completion, Confirmed, Usage};
 use crate::drain::{Captured, Drain, Stream};
 use crate::error::SandboxError;
@@ -361,11 +361,18 @@ impl Watch {
         let Some(watchdog) = &self.child.watchdog else {
             return;
         };
-        let sample = watchdog.look();
+        let limits = &self.child.limits;
+        let sample = watchdog.look(near(limits.memory()));
         self.seen.processes = self.seen.processes.max(sample.processes);
         self.seen.memory = self.seen.memory.max(sample.memory);
-        if sample.memory >= self.child.limits.memory() {
-            self.end(Cause::Limit(LimitAxis::Memory));
+        if sample.memory >= limits.memory() {
+            // A bomb that forks fills memory on its way, and is named by what it is.
+            let forked = sample.processes >= limits.processes().into();
+            self.end(Cause::Limit(if forked {
+                LimitAxis::Processes
+            } else {
+                LimitAxis::Memory
+            }));
         }
     }
 

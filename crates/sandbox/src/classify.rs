@@ -160,7 +160,7 @@ impl Observed {
 }
 
 /// A process is refused the next piece before its resident set is exactly at the ceiling.
-fn near(ceiling: u64) -> u64 {
+pub(crate) fn near(ceiling: u64) -> u64 {
     ceiling - ceiling / 16
 }
 

@@ -15,7 +15,7 @@ use crate::plan::Limit;
 use crate::root::{Base, Program, Root, SKILL};
 use crate::seccomp;
 use crate::session::Session;
-use crate::shape::Shape;
+use crate::shape::{Network, Shape};
 
 /// A policy compiled for one skill revision on one machine.
 ///
@@ -67,7 +67,7 @@ impl Compiled {
         supported(policy)?;
         apart(host, policy)?;
         let mut shape = Shape::of(host, policy.net());
-        if *policy.net() == Net::Loopback && !shape.loopback {
+        if *policy.net() == Net::Loopback && shape.network != Network::Loopback {
             return Err(SandboxError::Unavailable {
                 class: ThreatClass::IpNetwork,
                 why: "a loopback network needs a network namespace".to_owned(),

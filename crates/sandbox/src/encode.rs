@@ -30,6 +30,11 @@ impl Writer {
         Self::new(mode::HOLD_USER_NAMESPACE).bytes
     }
 
+    /// Writes the whole plan that holds a network namespace.
+    pub(crate) fn hold_network_namespace() -> Vec<u8> {
+        Self::new(mode::HOLD_NETWORK_NAMESPACE).bytes
+    }
+
     /// Writes the whole plan of a probe.
     pub(crate) fn probe(trials: &[Trial]) -> Vec<u8> {
         let mut writer = Self::new(mode::PROBE);
@@ -145,5 +150,60 @@ impl Writer {
     /// A length beyond 32 bits becomes the largest, which no plan can hold and decoding refuses.
     fn count(&mut self, count: usize) {
         self.word(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{NONE, Plan, PlanError, flag};
+
+    /// The smallest plan of a run, with two descriptors of which the first is standard input.
+    fn run(namespaces: u64, flags: u32, network: u32) -> Vec<u8> {
+        let mut writer = Writer::run();
+        writer.long(namespaces);
+        for word in [flags, 0, 0, 2, 0, network, 0, 0] {
+            writer.word(word);
+        }
+        writer.text(b"");
+        for _ in 0..3 {
+            writer.long(0);
+        }
+        writer.word(0);
+        writer.word(0);
+        writer.blob(&[]);
+        writer.text(b"/");
+        writer.text(b"/program");
+        writer.list(&["program"], |writer, text| writer.text(text.as_bytes()));
+        writer.word(0);
+        #[cfg(weaken)]
+        writer.word(0);
+        writer.finish()
+    }
+
+    #[test]
+    fn a_network_namespace_is_joined_only_by_a_descriptor_of_its_own_and_never_changed() {
+        const NEW_NETWORK: u64 = 0x4000_0000;
+        let refused = |bytes: Vec<u8>| Plan::decode(&bytes).err();
+        assert_eq!(refused(run(0, 0, NONE)), None);
+        assert_eq!(refused(run(0, 0, 1)), None);
+        assert_eq!(refused(run(NEW_NETWORK, flag::LOOPBACK, NONE)), None);
+        // Standard input, and a descriptor that does not come.
+        for network in [0, 2] {
+            assert_eq!(refused(run(0, 0, network)), Some(PlanError::Range));
+        }
+        assert_eq!(refused(run(NEW_NETWORK, 0, 1)), Some(PlanError::Range));
+        assert_eq!(refused(run(0, flag::LOOPBACK, 1)), Some(PlanError::Range));
+    }
+
+    #[test]
+    fn a_namespace_that_is_held_needs_no_more_than_its_mode() {
+        let network = Writer::hold_network_namespace();
+        let user = Writer::hold_user_namespace();
+        assert!(matches!(
+            Plan::decode(&network),
+            Ok(Plan::HoldNetworkNamespace)
+        ));
+        assert!(matches!(Plan::decode(&user), Ok(Plan::HoldUserNamespace)));
     }
 }

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +28,8 @@ use crate::plan::{MAX_BYTES, MAX_DESCRIPTORS, Trial};
 #[derive(Debug)]
 pub(crate) struct Launcher {
     place: Place,
+    /// The empty network namespace that runs share, once one was needed.
+    network: OnceLock<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -76,13 +79,18 @@ impl Launcher {
             Ok(descriptor) => Place::Memory(descriptor),
             Err(_) => Place::File(in_file(state)?),
         };
-        let launcher = Self { place };
+        let launcher = Self::at(place);
         if matches!(launcher.place, Place::Memory(_)) && launcher.try_namespaces(&[]).is_err() {
-            return Ok(Self {
-                place: Place::File(in_file(state)?),
-            });
+            return Ok(Self::at(Place::File(in_file(state)?)));
         }
         Ok(launcher)
+    }
+
+    fn at(place: Place) -> Self {
+        Self {
+            place,
+            network: OnceLock::new(),
+        }
     }
 
     /// Starts the program and sends it a plan with descriptors.
@@ -171,22 +179,8 @@ impl Launcher {
         users: (u32, u32),
         groups: (u32, u32),
     ) -> Result<OwnedFd, SandboxError> {
-        let plan = Writer::hold_user_namespace();
-        let launched = self.start(&plan, &[], Stdio::null(), Stdio::null())?;
-        match launched.hear(Instant::now() + ANSWER)? {
-            Heard::Message(Received {
-                message: Message::Holding,
-                ..
-            }) => {}
-            Heard::Message(Received { message, .. }) => return Err(unexpected(message)),
-            Heard::Closed => return Err(SandboxError::LauncherLost),
-            Heard::Silence => {
-                return Err(SandboxError::LauncherSlow {
-                    seconds: ANSWER.as_secs(),
-                });
-            }
-        }
-        let process = format!("/proc/{}", launched.child.id());
+        let holder = self.hold(&Writer::hold_user_namespace())?;
+        let process = format!("/proc/{}", holder.child.id());
         for (file, (inside, outside)) in [("uid_map", users), ("gid_map", groups)] {
             let line = format!("{inside} {outside} 1");
             File::options()
@@ -195,9 +189,36 @@ impl Launcher {
                 .and_then(|mut map| map.write_all(line.as_bytes()))
                 .map_err(|source| SandboxError::host("map users for a granted folder", source))?;
         }
-        File::open(format!("{process}/ns/user"))
-            .map(OwnedFd::from)
-            .map_err(|source| SandboxError::host("keep a user namespace", source))
+        holder.namespace("user")
+    }
+
+    /// Returns the network namespace that runs share, in which there is no device that is up; the
+    /// first call makes it.
+    pub(crate) fn network_namespace(&self) -> Result<BorrowedFd<'_>, SandboxError> {
+        if let Some(network) = self.network.get() {
+            return Ok(network.as_fd());
+        }
+        let made = self
+            .hold(&Writer::hold_network_namespace())?
+            .namespace("net")?;
+        // Where two made one at once, that of the first is everybody's.
+        Ok(self.network.get_or_init(|| made).as_fd())
+    }
+
+    /// Starts a process that holds a namespace for as long as the value lives.
+    fn hold(&self, plan: &[u8]) -> Result<Launched, SandboxError> {
+        let holder = self.start(plan, &[], Stdio::null(), Stdio::null())?;
+        match holder.hear(Instant::now() + ANSWER)? {
+            Heard::Message(Received {
+                message: Message::Holding,
+                ..
+            }) => Ok(holder),
+            Heard::Message(Received { message, .. }) => Err(unexpected(message)),
+            Heard::Closed => Err(SandboxError::LauncherLost),
+            Heard::Silence => Err(SandboxError::LauncherSlow {
+                seconds: ANSWER.as_secs(),
+            }),
+        }
     }
 
     #[expect(
@@ -261,6 +282,13 @@ impl Launched {
             })),
             None => Err(SandboxError::LauncherLost),
         }
+    }
+
+    /// Opens a namespace that the launcher is in; the descriptor keeps it.
+    fn namespace(&self, kind: &str) -> Result<OwnedFd, SandboxError> {
+        File::open(format!("/proc/{}/ns/{kind}", self.child.id()))
+            .map(OwnedFd::from)
+            .map_err(|source| SandboxError::host(format!("keep a {kind} namespace"), source))
     }
 
     /// Sends one order. A launcher that is gone has nothing left to obey.

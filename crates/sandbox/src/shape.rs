@@ -23,7 +23,7 @@ pub(crate) struct Shape {
     uts: bool,
     cgroup: bool,
     pub(crate) user: bool,
-    pub(crate) loopback: bool,
+    pub(crate) network: Network,
     pub(crate) run_uid: bool,
     /// A file system refuses to map owners, so runs have the owner's uid.
     pub(crate) unmapped: bool,
@@ -31,6 +31,54 @@ pub(crate) struct Shape {
     /// Devices can be made; in a user namespace none can.
     pub(crate) devices: bool,
     pub(crate) grants_folder: bool,
+}
+
+/// The network namespace of a run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Network {
+    /// The host's, since none can be made: the filter refuses sockets, and what `/proc/self/net`
+    /// shows of the host stays visible.
+    Host,
+    /// An empty one that runs of one host share.
+    Shared,
+    /// An empty one of the run's own.
+    Own,
+    /// One of the run's own in which `lo` is up.
+    Loopback,
+}
+
+impl Network {
+    /// Joining a namespace takes the host's privilege, and costs less than making one. Abstract
+    /// sockets are names of a namespace, so it is shared only where something else keeps runs from
+    /// those of each other: Landlock's scope, or the filter that allows no Unix socket for want of
+    /// it.
+    fn of(host: &Host, net: &Net) -> Self {
+        let parts_runs = scopes_abstract_names(host) || host.probe.seccomp().is_ok();
+        if host.probe.namespace(Layer::NetworkNamespace).is_err() {
+            Self::Host
+        } else if *net == Net::Loopback {
+            Self::Loopback
+        } else if host.probe.privileged() && parts_runs {
+            Self::Shared
+        } else {
+            Self::Own
+        }
+    }
+
+    /// Says whether nobody else is in it.
+    const fn is_own(self) -> bool {
+        match self {
+            Self::Host | Self::Shared => false,
+            Self::Own | Self::Loopback => true,
+        }
+    }
+}
+
+/// Says whether Landlock keeps a run from the abstract sockets of others, as it does from ABI 6 on.
+fn scopes_abstract_names(host: &Host) -> bool {
+    host.probe
+        .landlock()
+        .is_ok_and(|landlock| landlock.abi() >= 6)
 }
 
 impl Shape {
@@ -48,7 +96,7 @@ impl Shape {
             uts: has(Layer::UtsNamespace),
             cgroup: has(Layer::CgroupNamespace),
             user,
-            loopback: *net == Net::Loopback && has(Layer::NetworkNamespace),
+            network: Network::of(host, net),
             run_uid: host.uids.is_some(),
             unmapped: false,
             proc: mount && pid && host.probe.proc().is_ok(),
@@ -75,7 +123,7 @@ impl Shape {
             (self.ipc, 0x0800_0000),
             (self.user, 0x1000_0000),
             (self.pid, 0x2000_0000),
-            (self.loopback, 0x4000_0000),
+            (self.network.is_own(), 0x4000_0000),
         ]
         .into_iter()
         .filter_map(|(wanted, bit)| wanted.then_some(bit))
@@ -91,15 +139,11 @@ impl Shape {
         if self.prepared_root {
             facts = facts.with_hidden_paths();
         }
-        let abstract_names_closed = self.loopback
-            || host
-                .probe
-                .landlock()
-                .is_ok_and(|landlock| landlock.abi() >= 6);
+        let abstract_names_closed = self.network.is_own() || scopes_abstract_names(host);
         if self.prepared_root && !self.grants_folder && abstract_names_closed {
             facts = facts.with_unix_streams();
         }
-        if self.loopback {
+        if self.network == Network::Loopback {
             facts = facts.with_internet(Internet::StreamsAndDatagrams);
         }
         facts
@@ -141,6 +185,7 @@ impl Shape {
         for (layer, used) in [
             (Layer::PreparedRoot, self.prepared_root),
             (Layer::PidNamespace, self.pid),
+            (Layer::NetworkNamespace, self.network != Network::Host),
             (Layer::IpcNamespace, self.ipc),
             (Layer::UtsNamespace, self.uts),
             (Layer::CgroupNamespace, self.cgroup),
@@ -153,14 +198,6 @@ impl Shape {
             }
         }
         self.report_identity(host, &mut report);
-        if self.loopback {
-            report.in_force(Layer::NetworkNamespace);
-        } else {
-            report.unused(
-                Layer::NetworkNamespace,
-                "the filter refuses every internet socket",
-            );
-        }
         for layer in [
             Layer::NoCapabilities,
             Layer::NoNewPrivileges,

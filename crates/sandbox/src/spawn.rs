@@ -25,7 +25,7 @@ use crate::launch::{ANSWER, Heard, Launched, Received, unexpected};
 use crate::message::{Message, Stage};
 use crate::plan::{NONE, flag};
 use crate::root::{Owner, SCRATCH};
-use crate::shape::Shape;
+use crate::shape::{Network, Shape};
 use crate::uid::UidLease;
 
 /// Starts a command under a compiled policy.
@@ -69,11 +69,23 @@ fn attempt(compiled: &Compiled, command: &ConfinedCommand) -> Result<ConfinedChi
     if let Identity::Run(_) | Identity::Owner(_) = &identity {
         hand_over(identity.user(), [&stdin, &stdout, &stderr])?;
     }
-    let plan = plan(compiled, command, &identity, &leaf, &maps);
+    let network = match compiled.shape.network {
+        Network::Shared => Some(compiled.host.launcher.network_namespace()?),
+        Network::Host | Network::Own | Network::Loopback => None,
+    };
+    let plan = plan(
+        compiled,
+        command,
+        &identity,
+        &leaf,
+        &maps,
+        network.is_some(),
+    );
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![stdin.as_fd()];
     descriptors.extend(leaf.members());
     descriptors.extend(compiled.root.sources().iter().map(AsFd::as_fd));
     descriptors.extend(maps.iter().map(|(_, map)| map.as_fd()));
+    descriptors.extend(network);
     let launched = compiled.host.launcher.start(
         &plan,
         &descriptors,
@@ -166,7 +178,7 @@ impl Identity {
             Self::Host(_) if compiled.shape.user => flag::MAP_IDS,
             Self::Host(_) => 0,
         };
-        if compiled.shape.loopback {
+        if compiled.shape.network == Network::Loopback {
             flags |= flag::LOOPBACK;
         }
         flags
@@ -180,19 +192,22 @@ fn plan(
     identity: &Identity,
     leaf: &Leaf,
     maps: &[(Owner, Arc<OwnedFd>)],
+    joins_network: bool,
 ) -> Vec<u8> {
     let number = |count: usize| u32::try_from(count).unwrap_or(NONE);
     let user = identity.user();
     let cgroups = number(leaf.members().count());
     let first_source = 1 + cgroups;
     let first_map = first_source + number(compiled.root.sources().len());
+    let network = first_map + number(maps.len());
     let mut writer = Writer::run();
     writer.long(compiled.shape.namespaces());
     writer.word(identity.flags(compiled));
     writer.word(user.0);
     writer.word(user.1);
-    writer.word(first_map + number(maps.len()));
+    writer.word(network + u32::from(joins_network));
     writer.word(cgroups);
+    writer.word(if joins_network { network } else { NONE });
     writer.limits(compiled.resources());
     compiled
         .root
@@ -241,8 +256,8 @@ fn write_rules(compiled: &Compiled, writer: &mut Writer) {
         return;
     };
     writer.long(handled.fs);
-    // A network namespace holds nothing but the run's own, so there the rules have nothing to add.
-    writer.long(if compiled.shape.loopback {
+    // Behind a loopback device of the run's own is nothing else, so the rules have nothing to add.
+    writer.long(if compiled.shape.network == Network::Loopback {
         0
     } else {
         handled.net

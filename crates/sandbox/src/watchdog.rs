@@ -3,7 +3,7 @@
 //! Weak by nature: it samples, so a burst between two looks is missed. The hard ceilings are those
 //! of the kernel, per process; what is read here is the observation that a limit was reached.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(crate) struct Sample {
     /// Processes and threads beneath init.
     pub(crate) processes: u64,
-    /// Their resident memory in bytes.
+    /// Their memory in bytes.
     pub(crate) memory: u64,
 }
 
@@ -21,56 +21,113 @@ pub(crate) struct Sample {
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     init: Option<u32>,
-    page: u64,
 }
 
 impl Watchdog {
     /// Watches what is beneath the process that a descriptor names.
     pub(crate) fn new(init: impl AsFd) -> Self {
         let information = format!("/proc/self/fdinfo/{}", init.as_fd().as_raw_fd());
-        let pid = read(&information).and_then(|text| {
+        let init = read(&information).and_then(|text| {
             let line = text.lines().find_map(|line| line.strip_prefix("Pid:"))?;
             line.trim().parse().ok().filter(|pid| *pid > 0)
         });
-        Self {
-            init: pid,
-            page: rustix::param::page_size() as u64,
-        }
+        Self { init }
     }
 
     /// Looks once.
-    pub(crate) fn look(&self) -> Sample {
-        let mut sample = Sample::default();
-        let mut pending = Vec::new();
-        if let Some(init) = self.init {
-            pending.extend(children(init));
+    ///
+    /// The sum of what is resident is cheap, and counts a page once for each process that shares
+    /// it. Where that sum reaches `doubtful` bytes, each page is counted once.
+    pub(crate) fn look(&self, doubtful: u64) -> Sample {
+        let tree = self.tree();
+        let mut memory: u64 = tree.iter().map(|process| process.resident).sum();
+        // A fork between two readings makes pages count twice, so the second pass may acquit.
+        for _ in 0..PASSES {
+            if memory < doubtful {
+                break;
+            }
+            memory = memory.min(tree.iter().map(Process::share).sum());
         }
+        Sample {
+            processes: tree.iter().map(|process| process.threads).sum(),
+            memory,
+        }
+    }
+
+    /// Lists what is beneath init, whichever thread forked it.
+    fn tree(&self) -> Vec<Process> {
+        let mut tree = Vec::new();
+        let mut pending: Vec<_> = self.init.into_iter().collect();
         // Processes may come and go meanwhile; the bound keeps a bomb from holding the host here.
-        for _ in 0..MOST {
-            let Some(pid) = pending.pop() else { break };
-            let Some((threads, pages)) = usage(pid) else {
-                continue;
-            };
-            sample.processes += threads;
-            sample.memory += pages * self.page;
-            pending.extend(children(pid));
+        let mut looks = MOST;
+        while let Some(pid) = pending.pop() {
+            if Some(pid) != self.init {
+                tree.extend(Process::read(pid));
+            }
+            for thread in threads(pid) {
+                if looks == 0 {
+                    return tree;
+                }
+                looks -= 1;
+                pending.extend(children(pid, thread));
+            }
         }
-        sample
+        tree
     }
 }
 
-/// The children of every thread would be more exact; those of the main thread are what programs
-/// that fork have, and what a thread forks is counted when its parent is gone.
-fn children(pid: u32) -> Vec<u32> {
-    let text = read(&format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+/// One process of a run, as it was when it was looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Process {
+    pid: u32,
+    threads: u64,
+    /// Resident bytes, shared or not.
+    resident: u64,
+}
+
+impl Process {
+    fn read(pid: u32) -> Option<Self> {
+        let (threads, pages) = parse_stat(&read(&format!("/proc/{pid}/stat"))?)?;
+        Some(Self {
+            pid,
+            threads,
+            resident: pages.saturating_mul(rustix::param::page_size() as u64),
+        })
+    }
+
+    /// Its share in bytes of what is resident, by which processes that share a page add up to it.
+    ///
+    /// The kernel does not tell it of a program that its user may not read: all counts then.
+    fn share(&self) -> u64 {
+        let told = read(&format!("/proc/{}/smaps_rollup", self.pid));
+        told.as_deref()
+            .and_then(parse_share)
+            .or_else(|| Self::read(self.pid).map(|process| process.resident))
+            .unwrap_or(0)
+    }
+}
+
+fn threads(pid: u32) -> impl Iterator<Item = u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    tasks
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// The processes that one thread forked.
+fn children(pid: u32, thread: u32) -> Vec<u32> {
+    let text = read(&format!("/proc/{pid}/task/{thread}/children")).unwrap_or_default();
     text.split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         .collect()
 }
 
-/// Threads and resident pages.
-fn usage(pid: u32) -> Option<(u64, u64)> {
-    parse_stat(&read(&format!("/proc/{pid}/stat"))?)
+/// The proportional set size of `proc_pid_smaps_rollup(5)`, in bytes.
+fn parse_share(rollup: &str) -> Option<u64> {
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
 }
 
 /// The fields are those of `proc_pid_stat(5)`: 20 is the number of threads, 24 the resident pages.
@@ -96,7 +153,10 @@ fn read(path: &str) -> Option<String> {
 /// How often the host looks: often enough to see a bomb that holds its ceiling, rarely enough not
 /// to matter.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(40);
+/// Threads that one look visits at most.
 const MOST: u32 = 4096;
+/// How often shared pages are counted before a run is found guilty.
+const PASSES: u32 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -107,5 +167,15 @@ mod tests {
         let stat = "7 (a) R 1 1) S 1 7 7 0 -1 4194304 1 0 0 0 2 3 0 0 20 0 5 0 100 4096 321 18446";
         assert_eq!(parse_stat(stat), Some((5, 321)));
         assert_eq!(parse_stat("7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn reads_the_share_and_not_what_it_is_made_of() {
+        let rollup = "55d0-7ffe ---p 00000000 00:00 0   [rollup]\n\
+                      Rss:                9000 kB\n\
+                      Pss:                 321 kB\n\
+                      Pss_Dirty:           100 kB\n";
+        assert_eq!(parse_share(rollup), Some(321 << 10));
+        assert_eq!(parse_share("Pss_Anon: 1 kB\n"), None);
     }
 }

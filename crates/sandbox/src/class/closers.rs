@@ -104,13 +104,15 @@ pub(super) const fn closers(class: ThreatClass) -> &'static [Closer] {
             Weak(&[Need::FilterWithoutMetadataByPath]),
         ],
         ThreatClass::FsMetadataRead => &[Strong(&[Need::Layer(Layer::PreparedRoot)])],
-        // Landlock's TCP rules are no closer: MPTCP and fast open pass them.
+        // Landlock's TCP rules are no closer: MPTCP and fast open pass them. The filter lets
+        // `/proc/self/net` be read, which shows the connections of the namespace, hence weak.
         ThreatClass::IpNetwork => &[
-            Strong(&[Need::FilterWithoutInternet]),
             Strong(&[Need::Layer(Layer::NetworkNamespace)]),
+            Weak(&[Need::FilterWithoutInternet]),
         ],
         // Named sockets are hidden by the root or judged from ABI 9 on; abstract ones by the
-        // network namespace or by the scopes of ABI 6.
+        // network namespace or by the scopes of ABI 6. A namespace that runs share holds none of
+        // the host's, and is shared only where the filter or the scopes part the runs.
         ThreatClass::UnixIpc => &[
             Strong(&[Need::FilterWithoutUnix]),
             Strong(&[

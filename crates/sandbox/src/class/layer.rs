@@ -19,7 +19,8 @@ pub enum Layer {
     PreparedRoot,
     /// A process namespace with an init of ours.
     PidNamespace,
-    /// A network namespace that holds nothing but `lo`.
+    /// A network namespace without a way out: the run's own, where it has a loopback device that is
+    /// up or the host is an ordinary user's, else an empty one that the host's runs share.
     NetworkNamespace,
     /// An IPC namespace.
     IpcNamespace,

@@ -5,6 +5,11 @@
 //! `/tmp` and a small `/etc` are there because honest programs fail without them. `/skill` is the
 //! skill, read-only. Everything that a run writes lies in one tmpfs of fixed size beneath
 //! `/run/rw`, which `/tmp` and `/dev/shm` lead to. A granted place stands at its own path.
+//!
+//! Landlock adds rights up along a path, so beneath a folder that a run may write nothing can have
+//! fewer rights. Therefore no place ever stands inside the scratch: where one lies beneath `/tmp`,
+//! `/tmp` is a sealed folder that leads to that place and to nothing else. `/run/rw/tmp` can be
+//! written in every run, which makes it the path for `TMPDIR`.
 
 mod part;
 #[cfg(weaken)]
@@ -105,6 +110,7 @@ impl Root {
         root.skill(skill)?;
         root.program(policy, program)?;
         root.grants(session, policy)?;
+        root.aliases();
         root.drop_covered_rules();
         Ok(root)
     }
@@ -176,7 +182,7 @@ impl Root {
         Ok(())
     }
 
-    /// The one place that a run writes, and the names that lead to it.
+    /// The one place that a run writes. Its folders are the run's, and stay where they are.
     fn scratch(&mut self, size: u64, inodes: u64) {
         self.directory(SCRATCH);
         // The folders that are there from the start are not counted against the run.
@@ -186,34 +192,42 @@ impl Root {
             size,
             inodes,
         });
-        self.rule(SCRATCH, true, scratch_rights());
+        self.rule(SCRATCH, true, Rights::READ_ONLY);
         for (name, mode) in [
             ("out", 0o700),
             ("home", 0o700),
             ("tmp", 0o1777),
             ("shm", 0o1777),
         ] {
-            let path = format!("{}/{name}", inside(SCRATCH));
+            let path = format!("{SCRATCH}/{name}");
             self.parts.push(Part::Directory {
-                path,
+                path: inside(&path),
                 mode,
                 own: true,
             });
+            self.rule(&path, true, scratch_rights());
         }
-        self.directory("/dev");
+    }
+
+    /// The names that lead to the scratch, each unless something of the host's stands there: it
+    /// would have the rights of the scratch. The rules are on the folders that they lead to.
+    fn aliases(&mut self) {
         for (alias, name) in [("/tmp", "tmp"), ("/dev/shm", "shm")] {
+            let taken = self.is_shown(alias)
+                || (self.bound.iter()).any(|place| is_beneath(place, &[alias.to_owned()]));
             self.directory(alias);
-            let from = format!("{}/{name}", inside(SCRATCH));
-            self.parts.push(Part::Alias {
-                path: inside(alias),
-                from,
-            });
-            self.rule(alias, true, scratch_rights());
+            if !taken {
+                self.parts.push(Part::Alias {
+                    path: inside(alias),
+                    from: format!("{}/{name}", inside(SCRATCH)),
+                });
+            }
         }
     }
 
     /// The few devices that programs need: made, or where this host may not, the host's bound.
     fn devices(&mut self, made: bool) -> Result<(), SandboxError> {
+        self.directory("/dev");
         for (name, minor) in DEVICES {
             let path = format!("/dev/{name}");
             if made {

@@ -9,8 +9,9 @@
 //!
 //! Answers, in the order in which the filter gives them: a foreign architecture and the x32
 //! numbers (`0x4000_0000` and above) kill the process; numbers above the highest known one answer
-//! `ENOSYS`, so that new C libraries fall back; `clone3` answers `ENOSYS`, because its flags hide
-//! behind a pointer; what is allowed passes; everything else answers `EPERM`.
+//! `ENOSYS`, so that new C libraries fall back; `clone3` and `openat2` answer `ENOSYS`, because
+//! their flags and mode hide behind a pointer; what is allowed passes; everything else answers
+//! `EPERM`.
 
 mod assemble;
 mod check;

@@ -167,6 +167,11 @@ const fn rule(from: SyscallProfile, needs: Needs, grant: Grant, calls: &'static 
 
 /// Flags of `clone` that make a namespace: mount, cgroup, UTS, IPC, user, PID, network.
 const CLONE_NEW_ANY: u32 = 0x7e02_0000;
+/// `S_ISUID | S_ISGID`: whoever executes the file gets its owner's, or its group's, identity.
+const SET_ID: u32 = 0o6000;
+/// `O_CREAT | __O_TMPFILE`, the flags with which an open reads its mode; alike on both
+/// architectures.
+const CREATING: u32 = 0o20_000_100;
 /// `SOCK_NONBLOCK | SOCK_CLOEXEC`, which ride on the type of a socket.
 const SOCKET_FLAGS: u32 = 0x0008_0800;
 const AF_UNIX: u32 = 1;
@@ -189,27 +194,46 @@ const RULES: &[Rule] = &[
         Call::sendfile, Call::copy_file_range, Call::fsync, Call::fdatasync, Call::ftruncate,
         Call::fadvise64, Call::fallocate, Call::flock,
     ]),
-    // Opening and looking; Landlock and the root decide which paths.
+    // Looking; Landlock and the root decide which paths.
     rule(Strict, Needs::Nothing, Grant::Always, &[
-        Call::open, Call::openat, Call::openat2, Call::creat, Call::stat, Call::fstat, Call::lstat,
-        Call::newfstatat, Call::statx, Call::statfs, Call::fstatfs, Call::access, Call::faccessat,
-        Call::faccessat2, Call::readlink, Call::readlinkat, Call::getdents, Call::getdents64,
-        Call::getcwd, Call::chdir, Call::fchdir, Call::umask,
+        Call::stat, Call::fstat, Call::lstat, Call::newfstatat, Call::statx, Call::statfs,
+        Call::fstatfs, Call::access, Call::faccessat, Call::faccessat2, Call::readlink,
+        Call::readlinkat, Call::getdents, Call::getdents64, Call::getcwd, Call::chdir,
+        Call::fchdir, Call::umask,
     ]),
-    // Making, moving and removing names; Landlock decides beneath which directories.
+    // Opening what is there. The mode is not read then, and callers leave anything in its place.
+    rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(1, CREATING, &[0])]), &[Call::open]),
+    rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(2, CREATING, &[0])]), &[Call::openat]),
+    // Opening what may have to be made: never a file that acts as the owner of a granted place.
+    rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(2, SET_ID, &[0])]), &[Call::open]),
+    rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(3, SET_ID, &[0])]), &[Call::openat]),
+    rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(1, SET_ID, &[0])]), &[Call::creat]),
+    // The mode of `openat2` lies behind a pointer; callers fall back to `openat` on this answer.
+    rule(Strict, Needs::Nothing, Grant::Answer(ENOSYS), &[Call::openat2]),
+    // Making, moving and removing names; Landlock decides beneath which directories. The kernel
+    // itself drops the set-id bits of a new directory, and `cp -r` passes those of the old one.
     rule(Strict, Needs::Nothing, Grant::Always, &[
         Call::mkdir, Call::mkdirat, Call::rmdir, Call::rename, Call::renameat, Call::renameat2,
         Call::unlink, Call::unlinkat, Call::symlink, Call::symlinkat, Call::link, Call::linkat,
         Call::truncate,
     ]),
-    // Modes and owners through a descriptor, which an open that Landlock judged has given.
-    rule(Strict, Needs::Nothing, Grant::Always, &[Call::fchmod, Call::fchown]),
+    // Modes and owners through a descriptor, which an open that Landlock judged has given. Never
+    // the set-id bits: where owners are mapped, what the run writes belongs to the place's owner.
+    rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(1, SET_ID, &[0])]), &[Call::fchmod]),
+    rule(Strict, Needs::Nothing, Grant::Always, &[Call::fchown]),
     // Times through a descriptor: the path argument is null.
     rule(Strict, Needs::Nothing, Grant::When(&[Arg::Zero(1)]), &[Call::utimensat]),
-    // Modes, owners and times by path: `cp -p`, `tar`, `chmod +x`. Landlock does not judge them.
+    // Owners and times by path: `cp -p`, `tar`. Landlock does not judge them.
     rule(Strict, Needs::MetadataByPath, Grant::Always, &[
-        Call::chmod, Call::fchmodat, Call::fchmodat2, Call::chown, Call::lchown, Call::fchownat,
-        Call::utime, Call::utimes, Call::futimesat, Call::utimensat,
+        Call::chown, Call::lchown, Call::fchownat, Call::utime, Call::utimes, Call::futimesat,
+        Call::utimensat,
+    ]),
+    // Modes by path: `chmod +x`. Never the set-id bits.
+    rule(Strict, Needs::MetadataByPath, Grant::When(&[Arg::Masked(1, SET_ID, &[0])]), &[
+        Call::chmod,
+    ]),
+    rule(Strict, Needs::MetadataByPath, Grant::When(&[Arg::Masked(2, SET_ID, &[0])]), &[
+        Call::fchmodat, Call::fchmodat2,
     ]),
     // Writing extended attributes is answered as on a file system without any, or `cp -p` fails.
     rule(Strict, Needs::Nothing, Grant::Answer(ENOTSUP), &[
@@ -226,14 +250,14 @@ const RULES: &[Rule] = &[
         Call::getxattr, Call::lgetxattr, Call::fgetxattr, Call::listxattr, Call::llistxattr,
         Call::flistxattr,
     ]),
-    // Pipes and special files, for a policy that grants them; never devices.
-    // Masked by S_IFMT: no type, S_IFIFO, S_IFREG.
-    rule(Wide, Needs::Nothing, Grant::When(&[Arg::Masked(1, 0xf000, &[0, 0x1000, 0x8000])]), &[
-        Call::mknod,
-    ]),
-    rule(Wide, Needs::Nothing, Grant::When(&[Arg::Masked(2, 0xf000, &[0, 0x1000, 0x8000])]), &[
-        Call::mknodat,
-    ]),
+    // Pipes and special files, for a policy that grants them; never devices nor set-id files.
+    // Masked by S_IFMT and the set-id bits: no type, S_IFIFO, S_IFREG.
+    rule(Wide, Needs::Nothing, Grant::When(&[
+        Arg::Masked(1, 0xf000 | SET_ID, &[0, 0x1000, 0x8000]),
+    ]), &[Call::mknod]),
+    rule(Wide, Needs::Nothing, Grant::When(&[
+        Arg::Masked(2, 0xf000 | SET_ID, &[0, 0x1000, 0x8000]),
+    ]), &[Call::mknodat]),
     // F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK,
     // F_OFD_SETLK, F_OFD_SETLKW, F_DUPFD_CLOEXEC, F_GETPIPE_SZ, F_GET_SEALS. Not F_SETOWN and
     // F_SETSIG, which send signals, nor leases and directory notification.

@@ -369,6 +369,58 @@ fn metadata_of_paths_opens_with_its_fact_only() {
 }
 
 #[test]
+fn no_call_that_sets_a_mode_sets_a_set_id_bit() {
+    const O_WRONLY_CREAT: u64 = 0o101;
+    const O_TMPFILE: u64 = 0o20_200_001;
+    const S_IFREG: u64 = 0o100_000;
+    let open = FilterFacts::closed().with_metadata_by_path();
+    let with = |flags: Option<(usize, u64)>, at: usize, mode: u64| {
+        let mut args = [4096; 6];
+        args[at] = mode;
+        if let Some((at, flags)) = flags {
+            args[at] = flags;
+        }
+        args
+    };
+    for (call, flags, at, kind) in [
+        (Call::open, Some((1, O_WRONLY_CREAT)), 2, 0),
+        (Call::open, Some((1, O_TMPFILE)), 2, 0),
+        (Call::openat, Some((2, O_WRONLY_CREAT)), 3, 0),
+        (Call::openat, Some((2, O_TMPFILE)), 3, 0),
+        (Call::creat, None, 1, 0),
+        (Call::fchmod, None, 1, 0),
+        (Call::chmod, None, 1, 0),
+        (Call::fchmodat, None, 2, 0),
+        (Call::fchmodat2, None, 2, 0),
+        (Call::mknod, None, 1, S_IFREG),
+        (Call::mknodat, None, 2, S_IFREG),
+    ] {
+        let name = call.name();
+        for mode in [0, 0o600, 0o644, 0o777, 0o1777] {
+            let args = with(flags, at, mode | kind);
+            assert_eq!(answer(open, call, args), ALLOW, "{name} {mode:o}");
+        }
+        for mode in [0o2000, 0o4000, 0o6000, 0o2755, 0o4755, 0o7777] {
+            for dirty in [0, 1 << 32, 1 << 16] {
+                let args = with(flags, at, mode | kind | dirty);
+                assert_eq!(answer(open, call, args), REFUSED, "{name} {mode:o}");
+            }
+        }
+    }
+    // Without either flag the mode is whatever the register held.
+    let garbage = u64::MAX;
+    assert_eq!(answer(open, Call::open, [4096, 0, garbage, 0, 0, 0]), ALLOW);
+    assert_eq!(
+        answer(open, Call::openat, [3, 4096, 0o1, garbage, 0, 0]),
+        ALLOW
+    );
+    assert_eq!(
+        answer(open, Call::openat2, [0; 6]),
+        ERRNO | u32::from(ENOSYS)
+    );
+}
+
+#[test]
 fn limits_and_priority_are_the_callers_own() {
     let closed = FilterFacts::closed();
     assert_eq!(

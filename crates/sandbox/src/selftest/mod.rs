@@ -239,7 +239,7 @@ impl<'a> Tester<'a> {
             }
         };
         let seen = if said.is_empty() {
-            format!("{:?}", completion.end)
+            words(completion.end)
         } else {
             said
         };
@@ -259,7 +259,7 @@ impl<'a> Tester<'a> {
                 Verdict::Inconclusive
             }
         };
-        let seen = format!("{:?}", completion.end);
+        let seen = words(completion.end);
         Ok(attempt(&LOOP, verdict, None, Some(seen)))
     }
 
@@ -278,6 +278,17 @@ impl<'a> Tester<'a> {
             None => command,
         };
         Ok(spawn(&self.compiled, command)?.wait())
+    }
+}
+
+/// Says how a run ended, for a reader.
+fn words(end: End) -> String {
+    match end {
+        End::Exited(code) => format!("exited {code}"),
+        End::Signalled { signal } => format!("ended by signal {signal}"),
+        End::TimedOut => "ended at the deadline".to_owned(),
+        End::Cancelled => "cancelled".to_owned(),
+        End::Limit(axis) => format!("ended at the limit of {axis}"),
     }
 }
 

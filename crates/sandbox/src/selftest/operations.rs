@@ -141,6 +141,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         NETWORK,
     ),
     operation("udp-send", ThreatClass::IpNetwork, Proof::Control, NETWORK),
+    operation(
+        "host-network",
+        ThreatClass::IpNetwork,
+        Proof::Control,
+        &[Layer::NetworkNamespace],
+    ),
     operation("unix-path", ThreatClass::UnixIpc, Proof::Control, SOCKETS),
     operation(
         "unix-abstract",

@@ -25,9 +25,14 @@ fn a_confined_run_against_a_raw_spawn() {
     let whole = host().clone();
     let groups = [Layer::CgroupMemory, Layer::CgroupPids, Layer::CgroupKill];
     let no_group = groups.into_iter().fold(whole.clone(), Host::without);
+    let no_network = whole.clone().without(Layer::NetworkNamespace);
     let mut variants = vec![("raw", None, Vec::new())];
     let mut beds = Vec::new();
-    for (name, host) in [("default", whole), ("without control groups", no_group)] {
+    for (name, host) in [
+        ("default", whole),
+        ("without control groups", no_group),
+        ("without a network namespace", no_network),
+    ] {
         let bed = Bed::on(host);
         let compiled = bed.compile_for(program).expect("a policy");
         variants.push((name, Some(compiled), Vec::new()));

@@ -8,7 +8,7 @@ use bailiwick_core::Code;
 use bailiwick_policy::Rights;
 use bailiwick_sandbox::End;
 
-use crate::bed::{Bed, open_folder, shown, stdout};
+use crate::bed::{Bed, has, open_folder, shown, stdout};
 
 fn secret() -> tempfile::TempDir {
     let folder = open_folder();
@@ -90,7 +90,7 @@ fn nothing_granted_can_be_executed() {
     for attempt in [
         format!("{path}/true"),
         format!("/lib64/ld-linux-x86-64.so.2 {path}/true"),
-        "cp /bin/true /tmp/t && chmod +x /tmp/t && /tmp/t".to_owned(),
+        "cp /bin/true tmp/t && chmod +x tmp/t && tmp/t".to_owned(),
         "cp /bin/true out/t && chmod +x out/t && /lib64/ld-linux-x86-64.so.2 out/t".to_owned(),
     ] {
         let completion = bed.script(&attempt);
@@ -177,6 +177,73 @@ fn a_granted_folder_inside_another_keeps_the_wider_rights() {
         bed.script(&format!("echo x > {path}/f")).end,
         End::Exited(0)
     );
+}
+
+/// What a place may be reached through is not what it may be used for: `/tmp` leads to the scratch,
+/// and beneath a folder that a run writes Landlock would let it write everything.
+#[test]
+fn a_granted_folder_beneath_tmp_has_its_own_rights_and_not_those_of_the_scratch() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let folder = tempfile::tempdir_in("/tmp").expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("its mode");
+    fs::write(folder.path().join("f"), "old").expect("a file");
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from(0o666),
+        0,
+    )
+    .expect("a pipe");
+    let attempts = |allowed: &str| {
+        format!(
+            "import os, socket, errno\n\
+             os.chdir('{}')\n\
+             def bind(): socket.socket(socket.AF_UNIX).bind('socket')\n\
+             attempts = dict(\n\
+             \x20   create=lambda: os.open('n', os.O_CREAT | os.O_WRONLY),\n\
+             \x20   mkdir=lambda: os.mkdir('d'),\n\
+             \x20   link=lambda: os.symlink('f', 'l'),\n\
+             \x20   delete=lambda: os.unlink('f'),\n\
+             \x20   rename=lambda: os.rename('f', 'g'),\n\
+             \x20   write=lambda: os.write(os.open('f', os.O_WRONLY), b'new'),\n\
+             \x20   pipe=lambda: os.open('pipe', os.O_RDWR | os.O_NONBLOCK))\n\
+             for name, attempt in attempts.items():\n\
+             \x20   try: attempt(); print(name)\n\
+             \x20   except OSError as error: print(name, errno.errorcode[error.errno])\n\
+             import tempfile\n\
+             with tempfile.NamedTemporaryFile() as file: print(os.path.dirname(file.name))\n\
+             print(os.listdir('.') == os.listdir('{0}'), {allowed})\n",
+            show(folder.path())
+        )
+    };
+    // Where the mount is read-only too it speaks first, but for pipes, which it lets pass.
+    let bed = Bed::new().granted(folder.path(), Rights::READ_ONLY);
+    let completion = bed.python(&attempts("open('f').read()"));
+    assert_eq!(
+        stdout(&completion),
+        "create EROFS\nmkdir EROFS\nlink EROFS\ndelete EROFS\nrename EROFS\nwrite EROFS\n\
+         pipe EACCES\n/run/rw/tmp\nTrue old\n",
+        "{}",
+        shown(&completion)
+    );
+    let writes = Rights::READ | Rights::LIST | Rights::WRITE;
+    let bed = Bed::new().granted(folder.path(), writes);
+    let completion = bed.python(&attempts("open('f').read()"));
+    assert_eq!(
+        stdout(&completion),
+        "create EACCES\nmkdir EACCES\nlink EACCES\ndelete EACCES\nrename EACCES\nwrite\n\
+         pipe\n/run/rw/tmp\nTrue new\n",
+        "{}",
+        shown(&completion)
+    );
+    let path = show(folder.path());
+    let script = format!("echo x > /tmp/f || rmdir {path} || mv {path} /tmp/other");
+    let completion = bed.script(&script);
+    assert_ne!(completion.end, End::Exited(0), "{}", shown(&completion));
 }
 
 #[test]

@@ -55,6 +55,26 @@ fn scratch_can_be_written_everywhere_it_leads_to() {
 }
 
 #[test]
+fn the_folders_of_the_scratch_stay_where_they_are() {
+    let bed = Bed::new();
+    assert_eq!(bed.prints("ls /run/rw"), "home\nout\nshm\ntmp\n");
+    for attempt in [
+        "rmdir out",
+        "mv home house",
+        "rmdir shm && ln -s /skill shm",
+        "mkdir new",
+        "echo x > new",
+        "chmod 777 . && echo x > new",
+    ] {
+        let completion = bed.script(&format!("cd /run/rw && {attempt}"));
+        assert_ne!(completion.end, End::Exited(0), "{attempt}");
+    }
+    let moved =
+        "echo x > out/a && mv out/a tmp/b && mv /tmp/b ~/c && mv ~/c /run/rw/out/d && cat out/d";
+    assert_eq!(bed.prints(moved), "x\n");
+}
+
+#[test]
 fn the_skill_is_read_only() {
     let bed = Bed::new();
     bed.file("data.txt", "data");

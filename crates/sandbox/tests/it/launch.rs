@@ -13,7 +13,7 @@ proptest! {
 
     #[test]
     fn no_bytes_behind_a_true_head_make_the_decoder_panic(
-        mode in 0_u32..5,
+        mode in 0_u32..6,
         words in prop::collection::vec(0_u32..20, 0..120),
     ) {
         let mut bytes = b"BWPL".to_vec();

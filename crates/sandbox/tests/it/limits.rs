@@ -95,6 +95,76 @@ fn memory_that_many_processes_share_out_meets_the_limit_too() {
 }
 
 #[test]
+fn processes_that_a_thread_forked_are_counted_too() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_memory(128 * MIB));
+    let completion = bed.python(
+        "import os, threading, time\n\
+         def fork():\n\
+         \x20   for i in range(8):\n\
+         \x20       if os.fork() == 0:\n\
+         \x20           x = bytearray(60 << 20); x[::4096] = b'x' * len(x[::4096])\n\
+         \x20           time.sleep(9); os._exit(0)\n\
+         \x20   codes = [os.waitpid(-1, 0)[1] for i in range(8)]\n\
+         \x20   os._exit(1 if any(codes) else 0)\n\
+         thread = threading.Thread(target=fork); thread.start(); thread.join()",
+    );
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Memory),
+        "{}",
+        shown(&completion)
+    );
+}
+
+#[test]
+fn memory_that_forks_share_is_counted_once() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_memory(128 * MIB));
+    let completion = bed.python(
+        "import os, time\n\
+         x = bytearray(60 << 20); x[::4096] = b'x' * len(x[::4096])\n\
+         for i in range(6):\n\
+         \x20   if os.fork() == 0: time.sleep(1); os._exit(0)\n\
+         codes = [os.waitpid(-1, 0)[1] for i in range(6)]\n\
+         raise SystemExit(1 if any(codes) else 0)",
+    );
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(completion.limits_hit, []);
+}
+
+/// Together they are resident with more than the limit of memory, nearly all of it shared.
+#[test]
+fn a_bomb_that_forks_is_not_taken_for_one_that_allocates() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| {
+        limits
+            .with_processes(64)
+            .with_memory(400 * MIB)
+            .with_wall(Duration::from_secs(3))
+    });
+    let completion = bed.python(
+        "import os\n\
+         x = bytearray(20 << 20); x[::4096] = b'x' * len(x[::4096])\n\
+         while True:\n\
+         \x20   try: os.fork()\n\
+         \x20   except OSError: pass",
+    );
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Processes),
+        "{}",
+        shown(&completion)
+    );
+}
+
+#[test]
 fn one_file_cannot_exceed_its_size() {
     let bed = Bed::new().limited(|limits| limits.with_file_size(MIB));
     let completion = bed.script("exec head -c 2000000 /dev/zero > out/f");

@@ -17,6 +17,8 @@ mod hosts;
 mod launch;
 mod leaks;
 mod limits;
+mod modes;
+mod network;
 mod output;
 mod selftest;
 #[cfg(feature = "weaken")]

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use bailiwick_policy::ThreatClass;
+use bailiwick_sandbox::Layer;
+use bailiwick_sandbox::class::{Cover, coverage};
 use bailiwick_sandbox::selftest::{self, SelfTest, Verdict};
-use bailiwick_sandbox::{Layer, class::coverage};
 
 use crate::bed::host;
 
@@ -65,6 +66,22 @@ fn the_matrix_shows_an_open_kernel_surface_when_the_filter_is_left_out() {
     // What other layers close stays closed, and the attempts say so.
     assert_eq!(test.class(ThreatClass::FsData), Verdict::Denied);
     assert_eq!(test.class(ThreatClass::Processes), Verdict::Denied);
+}
+
+#[test]
+fn the_hosts_connections_are_seen_where_the_network_namespace_is_left_out() {
+    let verdict = |host| {
+        let test = selftest::run(host).expect("a self-test");
+        let mut attempts = test.attempts().iter();
+        let seen = attempts.find(|attempt| attempt.name == "host-network");
+        (
+            seen.expect("it is tried").verdict,
+            coverage(test.claimed()).class(ThreatClass::IpNetwork),
+        )
+    };
+    assert_eq!(verdict(host()), (Verdict::Denied, Cover::Strong));
+    let without = host().clone().without(Layer::NetworkNamespace);
+    assert_eq!(verdict(&without), (Verdict::Open, Cover::Weak));
 }
 
 #[test]
