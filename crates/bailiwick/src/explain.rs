@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::io::ErrorKind;
+use std::sync::Arc;
 
-use bailiwick_core::{SkillError, ToolSpec};
+use bailiwick_core::{Code, Provenance, SkillDescriptor, SkillError, SkillPath, ToolSpec};
 use bailiwick_policy::{Answer, EffectivePolicy, HostPath, Rights, Surroundings, Whose};
 use bailiwick_sandbox::{LayerReport, LayerState};
 use bailiwick_script::{Interpreter, Script, ScriptPlan};
 use serde_json::{Value, json};
+
+use crate::manager::{CallRequest, SkillManager};
 
 /// A dry run: the derived policy with the origin of every grant, the base that every run has, argv,
 /// limits and layers.
@@ -106,6 +109,65 @@ impl Explanation {
     }
 }
 
+impl SkillManager {
+    /// Explains what a script would be run with: argv, policy with the origin of every grant,
+    /// limits. The skill need not be loaded, and no process is started.
+    ///
+    /// `tool` is `SKILL.TOOL`, where the skill may be `name@scope`, or the flat name of a loaded
+    /// tool. Without arguments, what holds for every call is explained. Layers are told once the
+    /// sandbox is up.
+    ///
+    /// # Errors
+    ///
+    /// As loading and preparing the call would fail, as far as that needs no process.
+    pub async fn explain(
+        &self,
+        tool: &str,
+        arguments: Option<Value>,
+    ) -> Result<Explanation, SkillError> {
+        let (skill, tool) = match self.find_tool(tool) {
+            Ok(published) => {
+                let spec = published.tool.spec();
+                (spec.provenance.skill.to_string(), spec.name.to_string())
+            }
+            Err(unknown) => match tool.rsplit_once('.') {
+                Some((skill, tool)) => (skill.to_owned(), tool.to_owned()),
+                None => return Err(unknown),
+            },
+        };
+        let found = self.catalog_entry(&skill)?;
+        let descriptor = self.describe(&found).await?;
+        let provenance = descriptor.provenance();
+        let scripts = &self.inner().scripts;
+        let entry = scripts.entry(&found, &descriptor)?;
+        let (declared, _) = scripts.check(entry, &descriptor, &provenance)?;
+        let is_meant = |script: &&Arc<Script>| {
+            script.short_name() == Some(&tool) || script.spec().name.as_str() == tool
+        };
+        let Some(script) = declared.iter().find(is_meant) else {
+            return explain_live(&descriptor, provenance, &tool);
+        };
+        let plan = match arguments {
+            None => None,
+            Some(arguments) => {
+                let arguments = script.spec().schema.check(arguments)?;
+                let context = self.context(CallRequest::new(tool, Value::Null));
+                let no_file = |path: &SkillPath| {
+                    Err(SkillError::new(
+                        Code::NotFound,
+                        format!("`{path}` is not read"),
+                    ))
+                };
+                Some(script.plan(&arguments, &context, no_file)?)
+            }
+        };
+        let layers = scripts.running().map(|runner| runner.host().layers());
+        let named = scripts.grants(entry, Some(&script.spec().name)).grants;
+        let around = Surroundings::new(self.policy().file().base()).with_named(&named);
+        Explanation::of_script(script, plan, layers, around)
+    }
+}
+
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -166,6 +228,29 @@ fn in_words(state: &LayerState) -> String {
         LayerState::Unused { why } => format!("unused, {why}"),
         LayerState::Missing { why, .. } => format!("missing, {why}"),
     }
+}
+
+/// Explains a live tool of a skill, which nothing confines.
+fn explain_live(
+    descriptor: &SkillDescriptor,
+    provenance: Provenance,
+    tool: &str,
+) -> Result<Explanation, SkillError> {
+    #[cfg(feature = "module")]
+    if let Some(live) = descriptor.tools.iter().find(|live| live.name() == tool) {
+        let boundary = bailiwick_module::Boundary::default();
+        let wrapped = bailiwick_module::rewrap(live.clone(), provenance, boundary)?;
+        return Ok(Explanation::of_module(bailiwick_core::Tool::spec(&wrapped)));
+    }
+    let _ = provenance;
+    let names = descriptor.scripts.iter().map(|script| script.name.as_str());
+    let names: Vec<_> = names.collect();
+    Err(SkillError::new(
+        Code::NotFound,
+        format!("`{}` has no tool `{tool}`", descriptor.name),
+    )
+    .with_hint(format!("its tools: {}", names.join(", ")))
+    .with_detail("tool", tool))
 }
 
 #[cfg(test)]

@@ -179,6 +179,7 @@ impl SkillManager {
         Self(Arc::new(inner))
     }
 
+    #[cfg(feature = "script")]
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
     }
@@ -568,6 +569,7 @@ impl Ready {
         }
     }
 
+    #[cfg(any(feature = "module", feature = "script"))]
     pub(crate) fn add(&mut self, short: String, tool: Arc<dyn Tool>) {
         self.tools.push((short, tool));
     }
