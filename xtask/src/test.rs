@@ -211,10 +211,10 @@ fn processes_of(sh: &Shell, uid: u32) -> Result<Vec<String>> {
                     .trim()
                     .to_owned()
             };
-            if field("Uid:")
-                .split_whitespace()
-                .any(|id| id == uid.to_string())
-            {
+            // One that has ended waits for its parent to ask, which init does in its own time.
+            let has_ended = field("State:").starts_with('Z');
+            let uids = field("Uid:");
+            if !has_ended && uids.split_whitespace().any(|id| id == uid.to_string()) {
                 found.push(format!("{} ({})", field("Pid:"), field("Name:")));
             }
         }

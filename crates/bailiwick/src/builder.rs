@@ -147,6 +147,14 @@ impl<State> Builder<State> {
         self
     }
 
+    /// Names a folder of the host's own, such as the one that its artifacts are in: a script is
+    /// refused whose grants hold it or lie in it. The workspace's folder is one in any case.
+    #[must_use]
+    pub fn apart_from(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.parts.scripts.apart.push(folder.into());
+        self
+    }
+
     /// Offers a value for a variable of the environment, which scripts get where the policy grants
     /// its name. None by default.
     #[must_use]

@@ -89,9 +89,12 @@ pub(crate) async fn manager(
         .policy(chosen.policy.clone())
         .source(skills.source.clone())
         .artifacts(artifacts(program)?)
+        .apart_from(program.config.data_folder()?)
         .cwd(&program.config.cwd);
     if chosen.policy.file().workspace_dir().is_none() {
         builder = builder.workspace(&cache);
+    } else {
+        builder = builder.apart_from(&cache);
     }
     for (name, value) in granted_variables(chosen)? {
         builder = builder.env(name, value);

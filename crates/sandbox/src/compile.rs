@@ -1,7 +1,7 @@
 //! A policy made ready for this machine: everything that runs of one skill under it share.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use bailiwick_policy::{EffectivePolicy, HostPath, Net, RunLimits, ThreatClass, Unix};
@@ -65,7 +65,7 @@ impl Compiled {
         base: Base,
     ) -> Result<Self, SandboxError> {
         supported(policy)?;
-        apart(host, policy)?;
+        apart(host, policy, skill_root)?;
         let mut shape = Shape::of(host, policy.net());
         if *policy.net() == Net::Loopback && shape.network != Network::Loopback {
             return Err(SandboxError::Unavailable {
@@ -183,19 +183,23 @@ fn supported(policy: &EffectivePolicy) -> Result<(), SandboxError> {
     }
 }
 
-/// Refuses a grant that reaches into the host's own folder, or contains it.
-fn apart(host: &Host, policy: &EffectivePolicy) -> Result<(), SandboxError> {
-    let state = host
-        .state
-        .canonicalize()
-        .unwrap_or_else(|_| host.state.clone());
+/// Refuses a grant that reaches into what is the host's own, or contains it.
+fn apart(host: &Host, policy: &EffectivePolicy, skill_root: &Path) -> Result<(), SandboxError> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let own = host.apart.iter().map(PathBuf::as_path);
+    let own: Vec<_> = own
+        .chain([host.state.as_path(), skill_root])
+        .map(real)
+        .collect();
     for root in policy.roots() {
-        let path = root.host_path().as_path();
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if real.starts_with(&state) || state.starts_with(&real) {
+        let granted = real(root.host_path().as_path());
+        if own
+            .iter()
+            .any(|own| granted.starts_with(own) || own.starts_with(&granted))
+        {
             return Err(SandboxError::Root {
                 path: root.host_path().as_str().to_owned(),
-                why: "it holds the host's own state, or lies in it".to_owned(),
+                why: "it holds what is the host's own, or lies in it".to_owned(),
             });
         }
     }

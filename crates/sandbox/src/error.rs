@@ -105,7 +105,8 @@ impl SandboxError {
                     .to_owned()
             }
             Self::Root { .. } => {
-                "grant an existing file or folder of an ordinary file system".to_owned()
+                "grant an existing file or folder of an ordinary file system, by its real path"
+                    .to_owned()
             }
             Self::Command { .. } => "shorten or correct the arguments".to_owned(),
             Self::Unsupported { field } => format!("remove `{field}` from the policy"),

@@ -87,6 +87,8 @@ pub struct Host {
     pub(crate) cgroups: Cgroups,
     pub(crate) uids: Option<Arc<UidPool>>,
     pub(crate) state: PathBuf,
+    /// What no grant may reach, besides.
+    pub(crate) apart: Vec<PathBuf>,
     /// Whether this process may make devices.
     pub(crate) devices: bool,
     without: BTreeSet<Layer>,
@@ -132,6 +134,7 @@ impl Host {
             cgroups,
             uids,
             state: config.state,
+            apart: Vec::new(),
             devices,
             without: BTreeSet::new(),
             #[cfg(weaken)]
@@ -149,6 +152,14 @@ impl Host {
     #[cfg(weaken)]
     pub(crate) fn skipped(&self) -> u32 {
         self.skipped
+    }
+
+    /// Names a folder of the host's own, such as that of its skills' copies or of its results: a
+    /// grant that holds it or lies in it is refused, as for the state folder.
+    #[must_use]
+    pub fn apart_from(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.apart.push(folder.into());
+        self
     }
 
     /// Returns the layers that a run without any grant has.

@@ -1,7 +1,8 @@
 //! The roots of a session, each opened once and pinned.
 
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use bailiwick_policy::{EffectiveRoot, HostPath, RelPath};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat2};
@@ -11,10 +12,11 @@ use crate::error::SandboxError;
 
 /// Every root of a session, opened and identified.
 ///
-/// A path is resolved here once, with links followed, because the configuration that names it is
-/// trusted. From then on the descriptor pins the inode: whoever renames the path or swaps it for a
-/// link afterwards changes nothing for the session. Roots of derived policies are opened beneath
-/// these descriptors and nowhere else.
+/// A path is resolved here once. It leads through no symbolic link but those of the system, in `/`,
+/// `/usr` and `/etc`: any other may have been left by a run that was granted the folder around it.
+/// From then on the descriptor pins the inode: whoever renames the path or swaps it for a link
+/// afterwards changes nothing for the session. Roots of derived policies are opened beneath these
+/// descriptors and nowhere else.
 ///
 /// # Examples
 ///
@@ -51,8 +53,9 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `E_INVALID_SKILLS_CONFIG` naming the root that does not exist, is not an ordinary file or
-    /// folder, or lies on a file system whose checks the kernel does not enforce as expected.
+    /// `E_INVALID_SKILLS_CONFIG` naming the root that does not exist, leads through a link, is not an
+    /// ordinary file or folder, or lies on a file system whose checks the kernel does not enforce as
+    /// expected.
     pub fn open(roots: &[HostPath]) -> Result<Self, SandboxError> {
         let roots = roots.iter().map(pin).collect::<Result<_, _>>()?;
         Ok(Self { roots })
@@ -124,25 +127,79 @@ pub(crate) fn open(
 }
 
 fn pin(path: &HostPath) -> Result<Pinned, SandboxError> {
-    if path.kernel_interface().is_some() {
-        return Err(refuse(
-            path,
-            "it is an interface of the kernel, or contains one",
-        ));
-    }
-    if RESERVED
-        .iter()
-        .any(|reserved| covers(reserved, path.as_str()))
-    {
-        return Err(refuse(path, "a run has a place of its own there"));
-    }
-    let descriptor =
-        open_trusted(path.as_str()).map_err(|errno| unreadable(path, &errno.into()))?;
+    grantable(path, path)?;
+    let real = real(path)?;
+    grantable(path, &real)?;
+    let descriptor = open(CWD, real.as_str(), ResolveFlags::NO_SYMLINKS)
+        .map_err(|errno| unreadable(path, &errno.into()))?;
     let opened = identify(path, descriptor)?;
     Ok(Pinned {
         path: path.clone(),
         descriptor: opened.descriptor,
     })
+}
+
+/// Refuses a root for where it is, or where it leads.
+fn grantable(path: &HostPath, real: &HostPath) -> Result<(), SandboxError> {
+    if real.kernel_interface().is_some() {
+        let why = "it is an interface of the kernel, or contains one";
+        return Err(refuse(path, why));
+    }
+    let real = real.as_str();
+    let is_reserved = |reserved: &&str| covers(reserved, real) || covers(real, reserved);
+    if RESERVED.iter().any(is_reserved) {
+        return Err(refuse(path, "a run has a place of its own there"));
+    }
+    Ok(())
+}
+
+/// Follows the links of the system on the way to a root, and refuses any other.
+fn real(path: &HostPath) -> Result<HostPath, SandboxError> {
+    let mut real = PathBuf::from(path.as_str());
+    for _ in 0..MOST_LINKS {
+        let Some((link, target)) = first_link(&real) else {
+            let text = real.to_str().and_then(|text| text.parse().ok());
+            return text.ok_or_else(|| refuse(path, "a link leads to a name that is not text"));
+        };
+        let folder = link.parent().unwrap_or_else(|| Path::new("/"));
+        let is_of_system =
+            folder == Path::new("/") || SYSTEM.iter().any(|system| folder.starts_with(system));
+        if !is_of_system {
+            let why = format!(
+                "`{}` is a symbolic link to `{}`, and whoever can write there chooses where it \
+                 leads: grant the place itself",
+                link.display(),
+                target.display(),
+            );
+            return Err(refuse(path, &why));
+        }
+        let rest = real.strip_prefix(&link).unwrap_or_else(|_| Path::new(""));
+        real = normal(&folder.join(target).join(rest));
+    }
+    Err(unreadable(path, &Errno::LOOP.into()))
+}
+
+/// Finds the first component of a path that is a link, and what it holds.
+fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut walked = PathBuf::new();
+    path.components().find_map(|component| {
+        walked.push(component);
+        let target = fs::read_link(&walked).ok()?;
+        Some((walked.clone(), target))
+    })
+}
+
+/// Resolves `..` in a path that holds no link up to there.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        if component == Component::ParentDir {
+            normal.pop();
+        } else {
+            normal.push(component);
+        }
+    }
+    normal
 }
 
 /// Checks what was opened.
@@ -200,6 +257,12 @@ pub(crate) fn unreadable(path: &HostPath, error: &io::Error) -> SandboxError {
 /// Where the prepared root keeps what belongs to the run.
 const RESERVED: [&str; 2] = ["/skill", "/run/rw"];
 
+/// Where links belong to the system, besides those in `/`, which nobody can be granted.
+const SYSTEM: [&str; 2] = ["/usr", "/etc"];
+
+/// As many links as the kernel follows, `path_resolution(7)`.
+const MOST_LINKS: u32 = 40;
+
 /// Magic numbers of `linux/magic.h`, with the name that people know.
 const REFUSED_FILE_SYSTEMS: [(i64, &str); 7] = [
     (0x0102_1997, "9p"),
@@ -217,7 +280,15 @@ mod tests {
 
     #[test]
     fn refuses_kernel_interfaces_and_what_a_run_keeps_for_itself() {
-        for path in ["/proc", "/sys/fs", "/dev", "/", "/skill", "/run/rw/out"] {
+        for path in [
+            "/proc",
+            "/sys/fs",
+            "/dev",
+            "/",
+            "/skill",
+            "/run/rw/out",
+            "/run",
+        ] {
             let root = path.parse::<HostPath>().expect("a path");
             let refused = Session::open(&[root]).expect_err(path);
             assert_eq!(
@@ -226,6 +297,14 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn links_are_resolved_by_what_they_hold() {
+        assert_eq!(normal(Path::new("/usr/../b/./c/..")), Path::new("/b"));
+        assert_eq!(first_link(Path::new("/no/such/place")), None);
+        let (link, _) = first_link(Path::new("/proc/self/maps")).expect("a link");
+        assert_eq!(link, Path::new("/proc/self"));
     }
 
     #[test]

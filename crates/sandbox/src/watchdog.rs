@@ -41,11 +41,13 @@ impl Watchdog {
     pub(crate) fn look(&self, doubtful: u64) -> Sample {
         let tree = self.tree();
         let mut memory: u64 = tree.iter().map(|process| process.resident).sum();
-        // A fork between two readings makes pages count twice, so the second pass may acquit.
-        for _ in 0..PASSES {
+        // A fork between two readings makes pages count twice, and so does the moment in which
+        // `vfork` lends all of its memory to a child: a later pass may acquit.
+        for pass in 0..PASSES {
             if memory < doubtful {
                 break;
             }
+            std::thread::sleep(PAUSE * pass);
             memory = memory.min(tree.iter().map(Process::share).sum());
         }
         Sample {
@@ -79,7 +81,8 @@ impl Watchdog {
 /// One process of a run, as it was when it was looked at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Process {
-    pid: u32,
+    /// Its first thread, or one that lives on where the first has ended and shows no memory.
+    thread: u32,
     threads: u64,
     /// Resident bytes, shared or not.
     resident: u64,
@@ -87,9 +90,18 @@ struct Process {
 
 impl Process {
     fn read(pid: u32) -> Option<Self> {
-        let (threads, pages) = parse_stat(&read(&format!("/proc/{pid}/stat"))?)?;
+        let first = Self::read_by(pid)?;
+        if first.resident > 0 {
+            return Some(first);
+        }
+        let mut others = threads(pid).filter_map(Self::read_by);
+        Some(others.find(|other| other.resident > 0).unwrap_or(first))
+    }
+
+    fn read_by(thread: u32) -> Option<Self> {
+        let (threads, pages) = parse_stat(&read(&format!("/proc/{thread}/stat"))?)?;
         Some(Self {
-            pid,
+            thread,
             threads,
             resident: pages.saturating_mul(rustix::param::page_size() as u64),
         })
@@ -99,10 +111,10 @@ impl Process {
     ///
     /// The kernel does not tell it of a program that its user may not read: all counts then.
     fn share(&self) -> u64 {
-        let told = read(&format!("/proc/{}/smaps_rollup", self.pid));
+        let told = read(&format!("/proc/{}/smaps_rollup", self.thread));
         told.as_deref()
             .and_then(parse_share)
-            .or_else(|| Self::read(self.pid).map(|process| process.resident))
+            .or_else(|| Self::read(self.thread).map(|process| process.resident))
             .unwrap_or(0)
     }
 }
@@ -156,7 +168,9 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(40);
 /// Threads that one look visits at most.
 const MOST: u32 = 4096;
 /// How often shared pages are counted before a run is found guilty.
-const PASSES: u32 = 2;
+const PASSES: u32 = 6;
+/// What each pass waits longer than the one before it, so that they do not fall into one moment.
+const PAUSE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {

@@ -24,6 +24,7 @@ use crate::Policy;
 pub(crate) struct ScriptConfig {
     pub(crate) policy: Policy,
     pub(crate) workspace: Option<PathBuf>,
+    pub(crate) apart: Vec<PathBuf>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) interpreters: Vec<Interpreter>,
     pub(crate) host: Option<Host>,
@@ -145,6 +146,7 @@ impl Scripts {
             let folder = self.folder()?;
             let cgroup = self.config.policy.file().cgroup().cloned();
             let (host, artifacts) = (self.config.host.clone(), artifacts.clone());
+            let apart = self.config.apart.clone();
             let required = self.session.required().clone();
             off_the_executor(move || {
                 let host = match host {
@@ -152,6 +154,8 @@ impl Scripts {
                     None => Host::probe(host_config(&folder, cgroup.as_ref()))?,
                 };
                 prove_denials(&host, &required)?;
+                let apart = apart.into_iter().chain([folder.clone()]);
+                let host = apart.fold(host, Host::apart_from);
                 let workspace = Arc::new(DirWorkspace::open(folder.join("skills"))?);
                 Ok(Arc::new(ScriptRunner::new(
                     tier, host, workspace, artifacts,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bailiwick_core::Code;
 use bailiwick_policy::Rights;
-use bailiwick_sandbox::End;
+use bailiwick_sandbox::{End, Session};
 
 use crate::bed::{Bed, has, open_folder, shown, stdout};
 
@@ -142,6 +142,63 @@ fn a_root_whose_name_is_swapped_for_a_link_is_not_followed() {
         .expect("the folder is still there, by another name")
         .wait();
     assert_ne!(completion.end, End::Exited(0), "{}", shown(&completion));
+}
+
+#[test]
+fn a_link_that_an_earlier_run_left_leads_no_later_grant_away() {
+    let (folder, secret) = (open_folder(), secret());
+    let bed = Bed::new().granted(folder.path(), Rights::READ_WRITE);
+    let (inside, outside) = (show(folder.path()), show(secret.path()));
+    bed.prints(&format!("ln -s {outside} {inside}/out && echo planted"));
+    let planted = folder.path().join("out");
+    for granted in [planted.clone(), planted.join("secret")] {
+        let bed = Bed::new().granted(&granted, Rights::READ_ONLY);
+        let refused = bed.compile().expect_err("the link is not followed");
+        assert_eq!(refused.code(), Code::InvalidSkillsConfig);
+        assert!(
+            refused
+                .to_string()
+                .contains(&format!("symbolic link to `{outside}`")),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_link_leads_to_no_place_that_cannot_be_granted() {
+    let folder = open_folder();
+    for target in ["/dev", "/usr", "/", "link"] {
+        let link = folder.path().join("link");
+        symlink(target, &link).expect("a link");
+        let bed = Bed::new().granted(&link, Rights::READ_ONLY);
+        assert!(bed.compile().is_err(), "{target}");
+        fs::remove_file(&link).expect("it was there");
+    }
+}
+
+#[test]
+fn the_links_of_the_system_itself_are_followed() {
+    let link = Path::new("/bin");
+    assert!(link.is_symlink(), "a machine whose /usr is merged");
+    let roots = ["/bin/sh", "/bin"].map(|path| path.parse().expect("a path"));
+    Session::open(&roots).expect("a session");
+}
+
+#[test]
+fn a_grant_reaches_nothing_of_the_hosts_own() {
+    let (own, other) = (open_folder(), open_folder());
+    let inside = own.path().join("skills");
+    fs::create_dir(&inside).expect("a folder");
+    let refuses = |granted: &Path| {
+        let mut bed = Bed::new().granted(granted, Rights::READ_ONLY);
+        bed.host = bed.host.apart_from(&inside);
+        bed.compile().is_err()
+    };
+    assert!(refuses(own.path()) && refuses(&inside));
+    assert!(!refuses(other.path()));
+    let bed = Bed::new();
+    let skill = bed.skill.path().to_owned();
+    assert!(bed.granted(&skill, Rights::READ_ONLY).compile().is_err());
 }
 
 #[test]

@@ -120,6 +120,46 @@ fn processes_that_a_thread_forked_are_counted_too() {
 }
 
 #[test]
+fn memory_that_is_held_behind_a_first_thread_that_ended_is_counted() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_memory(100 * MIB));
+    let completion = bed.python(
+        "import ctypes, os, threading, time\n\
+         def hold():\n\
+         \x20   x = bytearray(60 << 20); x[::4096] = b'x' * len(x[::4096])\n\
+         \x20   time.sleep(5); os._exit(0)\n\
+         for i in range(3):\n\
+         \x20   if os.fork() == 0:\n\
+         \x20       threading.Thread(target=hold).start()\n\
+         \x20       ctypes.CDLL(None).syscall(60 if os.uname().machine == 'x86_64' else 93, 0)\n\
+         codes = [os.waitpid(-1, 0)[1] for i in range(3)]\n\
+         raise SystemExit(1 if any(codes) else 0)",
+    );
+    assert_eq!(
+        completion.end,
+        End::Limit(LimitAxis::Memory),
+        "{}",
+        shown(&completion)
+    );
+}
+
+#[test]
+fn memory_that_vfork_lends_to_a_child_is_counted_once() {
+    if !has("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_memory(160 * MIB));
+    let completion = bed.python(
+        "import subprocess\n\
+         x = bytearray(100 << 20); x[::4096] = b'x' * len(x[::4096])\n\
+         for i in range(200): subprocess.run(['/bin/true'], check=True)",
+    );
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+}
+
+#[test]
 fn memory_that_forks_share_is_counted_once() {
     if !has("/usr/bin/python3") {
         return;
