@@ -199,7 +199,9 @@ fn apart(host: &Host, policy: &EffectivePolicy, skill_root: &Path) -> Result<(),
         {
             return Err(SandboxError::Root {
                 path: root.host_path().as_str().to_owned(),
-                why: "it holds what is the host's own, or lies in it".to_owned(),
+                why: "it holds what is the host's own, or lies in it: grant only the folders that \
+                      the skill needs"
+                    .to_owned(),
             });
         }
     }
