@@ -108,14 +108,7 @@ fn stdout(outcome: &Outcome) -> String {
 }
 
 async fn run(script: &str, policy: Policy) -> Option<Outcome> {
-    let source = in_memory(script_skill(script));
-    let manager = allowing()
-        .policy(policy)
-        .source(source)
-        .build()
-        .await
-        .unwrap();
-    load(&manager).await?;
+    let manager = loaded(policy, script_skill(script)).await?;
     let outcome = manager.call("demo.run", json!({})).await;
     manager.shutdown().await;
     Some(outcome)

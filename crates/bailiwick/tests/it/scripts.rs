@@ -14,13 +14,7 @@ async fn run(script: &str) -> Option<Outcome> {
 }
 
 async fn run_under(script: &str, policy: Policy) -> Option<Outcome> {
-    let manager = allowing()
-        .policy(policy)
-        .source(in_memory(script_skill(script)))
-        .build()
-        .await
-        .unwrap();
-    load(&manager).await?;
+    let manager = loaded(policy, script_skill(script)).await?;
     let outcome = manager.call("run_demo_run", json!({})).await;
     manager.shutdown().await;
     Some(outcome)
