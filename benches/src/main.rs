@@ -43,6 +43,8 @@ struct Options {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Group {
+    Cli,
+    Isolate,
     Module,
     Script,
 }
@@ -74,6 +76,12 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     if wanted(Group::Script) {
         groups::script::measure(&mut report, rounds)?;
+    }
+    if wanted(Group::Isolate) {
+        groups::isolate::measure(&mut report, rounds)?;
+    }
+    if wanted(Group::Cli) {
+        groups::cli::measure(&mut report, rounds)?;
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report.to_json())?);

@@ -38,6 +38,11 @@ impl Report {
         self.samples.extend(samples);
     }
 
+    /// Tells whether a variant was measured.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.samples.iter().any(|sample| sample.name == name)
+    }
+
     /// Notes a variant that could not be measured here, and why.
     pub(crate) fn absent(&mut self, name: &'static str, why: impl Into<String>) {
         self.absent.push((name, why.into()));

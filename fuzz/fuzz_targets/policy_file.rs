@@ -20,11 +20,19 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(ceiling.is_within(&ceiling));
     for skill in file.skills() {
         let limits = file.limits_for(Some(skill));
+        let isolated = file.isolate_limits_for(Some(skill));
+        assert!(isolated.is_within(&file.isolate_limits()));
         for tool in [None]
             .into_iter()
             .chain(skill.tools().map(|(tool, _)| Some(tool)))
         {
             let grants = file.grants_for(Some(skill), tool, &cli);
+            for name in grants.context().keys() {
+                assert!(
+                    file.session().context_rule(name).is_some(),
+                    "a checked file grants `{name}` beyond its session"
+                );
+            }
             let request = file.request(&grants, &limits);
             let policy = derive(&ceiling, &request);
             assert!(

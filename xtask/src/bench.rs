@@ -3,9 +3,11 @@
 use xshell::cmd;
 
 use crate::Result;
+use crate::setup::{self, Purpose};
 use crate::workspace::Workspace;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
+    setup::ensure(workspace, Purpose::Demo)?;
     let (smoke, rest): (Vec<_>, Vec<_>) = arguments.iter().partition(|word| *word == "--smoke");
     let smoke = !smoke.is_empty();
     // A smoke run proves that every bench runs, on the build that the tests made already.

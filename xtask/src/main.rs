@@ -15,7 +15,12 @@ mod ci;
 mod conformance;
 mod demo;
 mod fuzz;
+mod guest;
 mod notices;
+mod package;
+#[path = "../../crates/quickjs/build/recipe.rs"]
+mod recipe;
+mod scratch;
 mod setup;
 mod steps;
 mod test;
@@ -53,7 +58,9 @@ fn run(workspace: &Workspace, command: &str, rest: &[String]) -> Result {
         "conformance" => conformance::run(workspace, rest),
         "demo" => demo::run(workspace, rest),
         "fuzz" => fuzz::run(workspace, rest),
+        "guest" => guest::run(workspace, rest),
         "notices" => notices::run(workspace, rest),
+        "package" => package::run(workspace, rest),
         "setup" => setup::run(workspace, rest),
         "test" => test::run(workspace, rest),
         "tidy" => tidy::run(workspace, rest),
@@ -84,7 +91,9 @@ Every developer and CI task: cargo xtask <COMMAND>
   bench [GROUP]… [--json] [--smoke]
                                  measure; --smoke only proves that the benches run
   fuzz [TARGET]… [--seconds N]   fuzz each target for N seconds (default 20)
+  guest [--check]                make the JavaScript engine as wasm and write its digest, or compare it
   notices [--check]              write THIRD-PARTY-NOTICES.md, or compare it with the tree
+  package                        pack the crates and build the packed ones without clang
   ci [--advisories] [--from STEP]
                                  the whole gate
 ";

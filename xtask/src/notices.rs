@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use xshell::cmd;
 
-use crate::Result;
 use crate::workspace::Workspace;
+use crate::{Result, guest};
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -42,7 +42,10 @@ fn generate(workspace: &Workspace) -> Result<String> {
     let shipped = shipped(workspace)?;
     let packages: Vec<Package> = read(&workspace.metadata(true)?)?
         .into_iter()
-        .filter(|package| shipped.contains(&format!("{} v{}", package.name, package.version)))
+        .filter(|package| {
+            package.is_engine()
+                || shipped.contains(&format!("{} v{}", package.name, package.version))
+        })
         .collect();
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut table = String::new();
@@ -55,6 +58,12 @@ fn generate(workspace: &Workspace) -> Result<String> {
             ..
         } = package;
         writeln!(table, "| {name} | {version} | {licence} |")?;
+        if package.is_engine() {
+            // It is compiled to wasm, which the program contains; cargo knows nothing of that.
+            for (part, licence) in ENGINE_PARTS {
+                writeln!(table, "| {part}, in {name} | {version} | {licence} |")?;
+            }
+        }
         let licence_texts = package.licence_texts(workspace)?;
         if licence_texts.is_empty() {
             without_text.push(format!("{name} {version} ({licence})"));
@@ -135,6 +144,11 @@ fn read(metadata: &Value) -> Result<Vec<Package>> {
 }
 
 impl Package {
+    /// Tells whether this is the package that ships the JavaScript engine's source.
+    fn is_engine(&self) -> bool {
+        self.name == guest::SOURCE_PACKAGE
+    }
+
     /// Returns the licence and notice files that the package ships, without their variations in
     /// blanks.
     ///
@@ -142,6 +156,10 @@ impl Package {
     /// and the notices stay readable.
     fn licence_texts(&self, workspace: &Workspace) -> Result<Vec<String>> {
         let sh = workspace.sh();
+        if self.is_engine() {
+            let engine = sh.read_file(self.folder.join("quickjs/LICENSE"))?;
+            return Ok(vec![trimmed(&engine), trimmed(C_LIBRARY)]);
+        }
         let mut files: Vec<PathBuf> = sh
             .read_dir(&self.folder)?
             .into_iter()
@@ -156,19 +174,25 @@ impl Package {
         if is_choice && self.licence.contains("MIT") && !mit.is_empty() {
             files = mit;
         }
-        let texts = files.iter().map(|file| {
-            let text = sh.read_file(file)?;
-            Ok(text
-                .lines()
-                .map(str::trim_end)
-                .collect::<Vec<_>>()
-                .join("\n")
-                .trim()
-                .to_owned())
-        });
+        let texts = files.iter().map(|file| Ok(trimmed(&sh.read_file(file)?)));
         texts.collect()
     }
 }
+
+/// Returns a text without what differs between copies of the same licence.
+fn trimmed(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim_end).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// What the package of the JavaScript engine's source brings of others, with their licences.
+const ENGINE_PARTS: [(&str, &str); 2] = [
+    ("QuickJS-ng", "MIT"),
+    ("wasi-libc", "MIT AND BSD-2-Clause AND CC0-1.0"),
+];
+
+/// The package ships its C library without the texts.
+const C_LIBRARY: &str = include_str!("../notices/wasi-libc.txt");
 
 fn is_notice(file: &Path) -> bool {
     let is_code = file

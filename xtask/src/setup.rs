@@ -6,8 +6,8 @@
 
 use xshell::{Shell, cmd};
 
-use crate::Result;
 use crate::workspace::Workspace;
+use crate::{Result, recipe};
 
 /// What the machine is set up for; each purpose includes the ones before it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -47,17 +47,18 @@ fn system_packages(sh: &Shell, purpose: Purpose) -> Result {
             .filter(|program| program.purpose <= purpose && !program.works(sh))
             .collect()
     };
+    if sh.var_os("BAILIWICK_CLANG").is_some() {
+        // Whoever names a compiler wants that one and no other installed.
+        recipe::find_clang()?;
+    }
     let wanted = missing(sh);
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut packages: Vec<&str> = Vec::new();
     for program in &wanted {
         eprintln!("setup: missing {}: {}", program.name, program.why);
-        packages.extend(program.packages);
     }
-    packages.sort_unstable();
-    packages.dedup();
+    let packages = packages_of(&wanted, |program| program.packages);
     let line = format!(
         "apt-get install -y --no-install-recommends {}",
         packages.join(" ")
@@ -74,16 +75,44 @@ fn system_packages(sh: &Shell, purpose: Purpose) -> Result {
             .args(action)
             .run()?)
     };
-    let mut install = vec!["install", "-y", "--no-install-recommends"];
-    install.extend(&packages);
+    let install = |packages: &[&str]| {
+        let mut action = vec!["install", "-y", "--no-install-recommends"];
+        action.extend(packages);
+        apt(&action)
+    };
     // The lists of a fresh machine are empty or old: then the first attempt names no package.
-    apt(&install).or_else(|_| apt(&["update"]).and_then(|()| apt(&install)))?;
+    install(&packages)
+        .or_else(|_| apt(&["update"]).and_then(|()| install(&packages)))
+        .or_else(|error| {
+            let elsewhere = packages_of(&wanted, |program| {
+                program.packages_elsewhere.unwrap_or(program.packages)
+            });
+            if elsewhere == packages {
+                return Err(error);
+            }
+            install(&elsewhere)
+        })?;
     match missing(sh).first() {
         None => Ok(()),
         Some(program) => {
             Err(format!("{} is installed and still does not work", program.name).into())
         }
     }
+}
+
+/// Returns the packages of all programs, each once.
+fn packages_of(
+    programs: &[&Program],
+    packages: impl Fn(&Program) -> &'static [&'static str],
+) -> Vec<&'static str> {
+    let mut all: Vec<&str> = programs
+        .iter()
+        .flat_map(|program| packages(program))
+        .copied()
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Returns what to put before a command so that it may install, if anything does.
@@ -111,17 +140,30 @@ fn privilege(sh: &Shell) -> Option<&'static [&'static str]> {
 struct Program {
     name: &'static str,
     why: &'static str,
-    /// A command line that ends with 0 only if the program works.
-    probe: &'static str,
-    /// Debian's names.
+    probe: Probe,
+    /// The names of Debian 12.
     packages: &'static [&'static str],
+    /// What has the same use in releases that do not have `packages`.
+    packages_elsewhere: Option<&'static [&'static str]>,
     purpose: Purpose,
+}
+
+/// How to see that a program works.
+#[derive(Clone, Copy)]
+enum Probe {
+    /// A command line that ends with 0 only if it does.
+    Line(&'static str),
+    /// The search that the build itself makes.
+    Clang,
 }
 
 impl Program {
     fn works(&self, sh: &Shell) -> bool {
-        let probe = self.probe;
-        cmd!(sh, "sh -c {probe}")
+        let line = match self.probe {
+            Probe::Clang => return recipe::find_clang().is_ok(),
+            Probe::Line(line) => line,
+        };
+        cmd!(sh, "sh -c {line}")
             .quiet()
             .ignore_stdout()
             .ignore_stderr()
@@ -134,57 +176,73 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "a C compiler",
         why: "builds the bundled SQLite",
-        probe: "echo 'int main(void){return 0;}' | cc -x c -o /dev/null -",
+        probe: Probe::Line("echo 'int main(void){return 0;}' | cc -x c -o /dev/null -"),
         packages: &["gcc", "libc6-dev"],
+        packages_elsewhere: None,
+        purpose: Purpose::Demo,
+    },
+    Program {
+        name: "clang 14 or newer that knows wasm32",
+        why: "builds the JavaScript engine of isolated tools, which is wasm",
+        probe: Probe::Clang,
+        packages: &["clang-14"],
+        packages_elsewhere: Some(&["clang"]),
         purpose: Purpose::Demo,
     },
     Program {
         name: "a static C library",
         why: "builds the program that the benches confine",
-        probe: "echo 'int main(void){return 0;}' | cc -O2 -static -x c -o /dev/null -",
+        probe: Probe::Line("echo 'int main(void){return 0;}' | cc -O2 -static -x c -o /dev/null -"),
         packages: &["gcc", "libc6-dev"],
+        packages_elsewhere: None,
         purpose: Purpose::Test,
     },
     Program {
         name: "python3",
         why: "runs the Python example skills; the tests confine the system's own",
-        probe: "PATH=/usr/local/bin:/usr/bin:/bin python3 -c pass",
+        probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin python3 -c pass"),
         packages: &["python3"],
+        packages_elsewhere: None,
         purpose: Purpose::Test,
     },
     Program {
         name: "node",
         why: "runs the JavaScript example skills; the tests confine the system's own",
-        probe: "PATH=/usr/local/bin:/usr/bin:/bin node -e 0",
+        probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin node -e 0"),
         packages: &["nodejs"],
+        packages_elsewhere: None,
         purpose: Purpose::Test,
     },
     Program {
         name: "git",
         why: "runs the changelog example skill",
-        probe: "PATH=/usr/local/bin:/usr/bin:/bin git --version",
+        probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin git --version"),
         packages: &["git"],
+        packages_elsewhere: None,
         purpose: Purpose::Test,
     },
     Program {
         name: "bash",
         why: "runs the shell example skills",
-        probe: "PATH=/usr/local/bin:/usr/bin:/bin bash -c :",
+        probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin bash -c :"),
         packages: &["bash"],
+        packages_elsewhere: None,
         purpose: Purpose::Test,
     },
     Program {
         name: "setpriv",
         why: "runs the tests a second time as a plain user",
-        probe: "setpriv --version",
+        probe: Probe::Line("setpriv --version"),
         packages: &["util-linux"],
+        packages_elsewhere: None,
         purpose: Purpose::Test,
     },
     Program {
         name: "a C++ compiler",
         why: "builds the fuzzing engine",
-        probe: "echo 'int main(){return 0;}' | c++ -x c++ -o /dev/null -",
+        probe: Probe::Line("echo 'int main(){return 0;}' | c++ -x c++ -o /dev/null -"),
         packages: &["g++"],
+        packages_elsewhere: None,
         purpose: Purpose::Ci,
     },
 ];
@@ -282,13 +340,16 @@ mod tests {
     }
 
     #[test]
-    fn the_demo_needs_no_more_than_a_c_compiler() {
+    fn the_demo_needs_no_more_than_two_compilers() {
         let needed: Vec<_> = PROGRAMS
             .iter()
             .filter(|program| program.purpose == Purpose::Demo)
             .map(|program| program.name)
             .collect();
-        assert_eq!(needed, ["a C compiler"]);
+        assert_eq!(
+            needed,
+            ["a C compiler", "clang 14 or newer that knows wasm32"]
+        );
         assert!(TOOLS.iter().all(|tool| tool.purpose > Purpose::Demo));
     }
 
@@ -296,12 +357,12 @@ mod tests {
     fn a_program_that_does_not_work_is_seen() {
         let sh = Shell::new().unwrap();
         let broken = Program {
-            probe: "no-such-program-at-all --version",
+            probe: Probe::Line("no-such-program-at-all --version"),
             ..PROGRAMS[0]
         };
         assert!(!broken.works(&sh));
         let working = Program {
-            probe: ":",
+            probe: Probe::Line(":"),
             ..PROGRAMS[0]
         };
         assert!(working.works(&sh));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use xshell::{Shell, cmd};
 
 use crate::Result;
+use crate::scratch::Scratch;
 use crate::setup::{self, Purpose};
 use crate::workspace::Workspace;
 
@@ -68,7 +69,7 @@ pub(crate) fn as_plain_user(workspace: &Workspace, filter: &[String]) -> Result 
         "cargo nextest archive --workspace --locked --archive-file {archive}"
     )
     .run()?;
-    place.copy_sources(workspace)?;
+    workspace.copy_sources(&place.dir.join("source"))?;
     let nextest = place.copy_program(sh, "cargo-nextest")?;
     place.open_to_everyone(sh)?;
 
@@ -115,18 +116,17 @@ fn required(sh: &Shell) -> String {
 /// A fresh world-readable folder, removed at the end.
 struct Place {
     dir: PathBuf,
+    _scratch: Scratch,
 }
 
 impl Place {
     fn create(workspace: &Workspace, uid: u32) -> Result<Self> {
         let sh = workspace.sh();
-        // Not below the target folder: the way to it may be closed to other users.
-        let dir = PathBuf::from(
-            cmd!(sh, "mktemp -d /tmp/bailiwick-tests.XXXXXX")
-                .quiet()
-                .read()?,
-        );
-        let place = Self { dir };
+        let scratch = Scratch::create(sh)?;
+        let place = Self {
+            dir: scratch.path().to_owned(),
+            _scratch: scratch,
+        };
         for private in ["home", "tmp", "unpacked"] {
             let path = sh.create_dir(place.dir.join(private))?;
             let owner = format!("{uid}:{uid}");
@@ -134,29 +134,6 @@ impl Place {
         }
         sh.create_dir(place.dir.join("source"))?;
         Ok(place)
-    }
-
-    /// Copies what git tracks or would track, as it is in the work tree.
-    fn copy_sources(&self, workspace: &Workspace) -> Result {
-        let sh = workspace.sh();
-        let files = cmd!(sh, "git ls-files --cached --others --exclude-standard")
-            .quiet()
-            .read()?;
-        // A file that was deleted but not committed is still listed.
-        let files: Vec<_> = files
-            .lines()
-            .filter(|file| workspace.root().join(file).exists())
-            .collect();
-        let source = self.dir.join("source");
-        for some in files.chunks(500) {
-            cmd!(
-                sh,
-                "cp --parents --no-dereference --preserve=mode {some...} {source}"
-            )
-            .quiet()
-            .run()?;
-        }
-        Ok(())
     }
 
     /// Copies a program from the path, which may lead through a folder that only root can enter.
@@ -171,13 +148,6 @@ impl Place {
     fn open_to_everyone(&self, sh: &Shell) -> Result {
         let dir = &self.dir;
         Ok(cmd!(sh, "chmod -R a+rX {dir}").quiet().run()?)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // What cannot be removed stays in the system's folder for temporary files.
-        let _left = std::fs::remove_dir_all(&self.dir);
     }
 }
 

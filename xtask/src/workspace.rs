@@ -64,4 +64,47 @@ impl Workspace {
             .ok_or("cargo names no target folder")?
             .into())
     }
+
+    /// Returns the names of the libraries that are for others: all but the program and what only
+    /// tests use.
+    pub(crate) fn libraries(&self) -> Result<Vec<String>> {
+        let mut names = self.packages()?;
+        names.retain(|name| name != "bailiwick-cli");
+        Ok(names)
+    }
+
+    /// Returns the names of the packages that are for others.
+    pub(crate) fn packages(&self) -> Result<Vec<String>> {
+        let metadata = self.metadata(false)?;
+        let crates = self.root.join("crates");
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let names = packages.filter_map(|package| {
+            let is_ours = Path::new(package["manifest_path"].as_str()?).starts_with(&crates);
+            let name = package["name"].as_str()?;
+            (is_ours && name != "bailiwick-testkit").then(|| name.to_owned())
+        });
+        Ok(names.collect())
+    }
+
+    /// Copies what git tracks or would track, as it is in the work tree, into a folder.
+    pub(crate) fn copy_sources(&self, to: &Path) -> Result {
+        let sh = &self.sh;
+        let files = cmd!(sh, "git ls-files --cached --others --exclude-standard")
+            .quiet()
+            .read()?;
+        // A file that was deleted but not committed is still listed.
+        let files: Vec<_> = files
+            .lines()
+            .filter(|file| self.root.join(file).exists())
+            .collect();
+        for some in files.chunks(500) {
+            cmd!(
+                sh,
+                "cp --parents --no-dereference --preserve=mode {some...} {to}"
+            )
+            .quiet()
+            .run()?;
+        }
+        Ok(())
+    }
 }

@@ -86,7 +86,7 @@ pub(crate) fn as_user(folder: &Path, rounds: usize) -> Result<Vec<Sample>, BoxEr
 }
 
 /// Builds the program that every variant executes.
-fn build_target(folder: &Path) -> Result<PathBuf, BoxError> {
+pub(super) fn build_target(folder: &Path) -> Result<PathBuf, BoxError> {
     let (source, target) = (folder.join("raw.c"), folder.join(TARGET));
     std::io::Write::write_all(
         &mut std::fs::File::create(&source)?,
@@ -106,7 +106,7 @@ fn build_target(folder: &Path) -> Result<PathBuf, BoxError> {
     }
 }
 
-fn raw(target: &Path) -> Result<Duration, BoxError> {
+pub(super) fn raw(target: &Path) -> Result<Duration, BoxError> {
     timed(|| {
         let status = command(target).stdin(Stdio::null()).status()?;
         if status.success() {
@@ -284,11 +284,11 @@ fn user_results(folder: &Path, rounds: usize) -> Result<(Sample, Sample), BoxErr
     clippy::disallowed_methods,
     reason = "a benchmark starts what it compares with"
 )]
-fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
 }
 
-fn text(path: &Path) -> Result<&str, BoxError> {
+pub(super) fn text(path: &Path) -> Result<&str, BoxError> {
     path.to_str().ok_or_else(|| "a path is not UTF-8".into())
 }
 

@@ -80,16 +80,24 @@ fn decide(request: &GateRequest) -> Decision {
     );
     match &request.effects {
         Effects::Module => println!("  gate: runs in this process"),
+        Effects::Isolated { grants, .. } => {
+            println!("  gate: runs in a guest of its own");
+            show_grants(grants);
+        }
         Effects::Script { argv, grants, .. } => {
             println!("  gate: {}", argv.join(" "));
-            for grant in grants {
-                println!("  gate: holds {grant}");
-            }
+            show_grants(grants);
         }
         // A kind of effect that this host does not know is nothing it can vouch for.
         _ => return Decision::deny("this host does not know what the call would do"),
     }
     Decision::allow()
+}
+
+fn show_grants(grants: &[String]) {
+    for grant in grants {
+        println!("  gate: holds {grant}");
+    }
 }
 
 fn show(outcome: &Outcome) {

@@ -43,6 +43,12 @@ pub(crate) struct Parts {
     pub(crate) host_tools: Vec<ToolName>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) dangers: Vec<String>,
+    #[cfg(feature = "policy")]
+    pub(crate) policy: crate::Policy,
+    #[cfg(feature = "policy")]
+    pub(crate) apart: Vec<PathBuf>,
+    #[cfg(feature = "quickjs")]
+    pub(crate) isolated: crate::isolated::IsolatedConfig,
     #[cfg(feature = "script")]
     pub(crate) scripts: crate::script::ScriptConfig,
 }
@@ -58,6 +64,12 @@ impl Builder<WantsGate> {
             host_tools: Vec::new(),
             cwd: None,
             dangers: Vec::new(),
+            #[cfg(feature = "policy")]
+            policy: crate::Policy::built_in(),
+            #[cfg(feature = "policy")]
+            apart: Vec::new(),
+            #[cfg(feature = "quickjs")]
+            isolated: crate::isolated::IsolatedConfig::default(),
             #[cfg(feature = "script")]
             scripts: crate::script::ScriptConfig::default(),
         };
@@ -130,28 +142,75 @@ impl<State> Builder<State> {
     }
 }
 
-#[cfg(feature = "script")]
+#[cfg(feature = "policy")]
 impl<State> Builder<State> {
     /// Sets the policy. Nothing that reaches outside a skill's own workspace by default.
     #[must_use]
     pub fn policy(mut self, policy: crate::Policy) -> Self {
-        self.parts.scripts.policy = policy;
+        self.parts.policy = policy;
         self
     }
 
+    /// Names a folder of the host's own, such as the one that its artifacts are in: a script or an
+    /// isolated tool is refused whose grants hold it or lie in it. The workspace's folder and the
+    /// engine's are such folders in any case.
+    #[must_use]
+    pub fn apart_from(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.parts.apart.push(folder.into());
+        self
+    }
+}
+
+#[cfg(feature = "quickjs")]
+impl<State> Builder<State> {
+    /// Sets what isolated tools find in `context`, granted or not. The members that ship with
+    /// [`bailiwick_host`] by default.
+    #[must_use]
+    pub fn context_members(mut self, registry: bailiwick_host::Registry) -> Self {
+        self.parts.isolated.registry = Some(registry);
+        self
+    }
+
+    /// Names the folder in which the engine of isolated tools and its compiled code are kept; it
+    /// must be this user's alone. None by default: they are made in each process, which takes
+    /// about a second when an isolated tool is first loaded.
+    #[must_use]
+    pub fn engine_cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
+        self.parts.apart.push(folder.clone());
+        self.parts.isolated.cache = Some(folder);
+        self
+    }
+
+    /// Sets how many isolated calls may run at the same time; more wait. 64 by default.
+    #[must_use]
+    pub fn isolated_slots(mut self, slots: u32) -> Self {
+        self.parts.isolated.slots = Some(slots);
+        self
+    }
+
+    /// Sets what a granted `clock` shows. The time of this machine by default.
+    #[must_use]
+    pub fn clock(mut self, clock: bailiwick_isolate::Clock) -> Self {
+        self.parts.isolated.clock = clock;
+        self
+    }
+
+    /// Sets what a granted `random` gives. The operating system's numbers by default.
+    #[must_use]
+    pub fn random(mut self, random: bailiwick_isolate::Random) -> Self {
+        self.parts.isolated.random = random;
+        self
+    }
+}
+
+#[cfg(feature = "script")]
+impl<State> Builder<State> {
     /// Sets the folder in which loaded skills' files are kept. The policy's `[workspace] dir` by
     /// default, else a private temporary folder of this process.
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.parts.scripts.workspace = Some(folder.into());
-        self
-    }
-
-    /// Names a folder of the host's own, such as the one that its artifacts are in: a script is
-    /// refused whose grants hold it or lie in it. The workspace's folder is one in any case.
-    #[must_use]
-    pub fn apart_from(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.parts.scripts.apart.push(folder.into());
         self
     }
 
@@ -220,11 +279,11 @@ impl Builder<Guarded> {
                     .with_source(error)
             })?,
         };
-        #[cfg(feature = "script")]
-        let gate_deadline = parts
-            .gate_deadline
-            .or_else(|| parts.scripts.policy.file().gate_deadline());
-        #[cfg(not(feature = "script"))]
+        #[cfg(feature = "policy")]
+        let rules = Arc::new(crate::rules::Rules::new(parts.policy, parts.apart)?);
+        #[cfg(feature = "policy")]
+        let gate_deadline = parts.gate_deadline.or_else(|| rules.file().gate_deadline());
+        #[cfg(not(feature = "policy"))]
         let gate_deadline = parts.gate_deadline;
         let Some(gatekeeper) = parts.gatekeeper else {
             return Err(invalid(
@@ -243,8 +302,12 @@ impl Builder<Guarded> {
             names,
             cwd,
             parts.dangers,
+            #[cfg(feature = "quickjs")]
+            parts.isolated.checked(rules.clone())?,
             #[cfg(feature = "script")]
-            parts.scripts.checked()?,
+            parts.scripts.checked(rules.clone())?,
+            #[cfg(feature = "policy")]
+            rules,
         );
         let manager = SkillManager::new(inner);
         manager.discover().await;

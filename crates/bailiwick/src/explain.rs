@@ -10,7 +10,9 @@ use bailiwick_sandbox::{LayerReport, LayerState};
 use bailiwick_script::{Interpreter, Script, ScriptPlan};
 use serde_json::{Value, json};
 
-use crate::manager::{CallRequest, SkillManager};
+use crate::manager::SkillManager;
+use crate::request::CallRequest;
+use crate::rules::check_rules;
 
 /// A dry run: the derived policy with the origin of every grant, the base that every run has, argv,
 /// limits and layers.
@@ -27,6 +29,8 @@ pub struct Explanation {
     policy: Option<EffectivePolicy>,
     around: Option<Surroundings>,
     layers: Option<LayerReport>,
+    #[cfg(feature = "quickjs")]
+    isolated: Option<crate::isolated::Held>,
 }
 
 impl Explanation {
@@ -40,7 +44,22 @@ impl Explanation {
             policy: None,
             around: None,
             layers: None,
+            #[cfg(feature = "quickjs")]
+            isolated: None,
         }
+    }
+
+    /// Explains an isolated tool, whose guest reaches what its grants name and nothing else.
+    #[cfg(feature = "quickjs")]
+    pub(crate) fn of_isolated(
+        spec: &ToolSpec,
+        held: crate::isolated::Held,
+        deadline: Option<std::time::Duration>,
+    ) -> Self {
+        let mut explanation = Self::of_module(spec);
+        explanation.deadline = deadline;
+        explanation.isolated = Some(held);
+        explanation
     }
 
     pub(crate) fn of_script(
@@ -67,17 +86,22 @@ impl Explanation {
         Ok(explanation)
     }
 
-    /// Returns the policy of a script; a module tool has none.
+    /// Returns the policy of a script; a tool of another tier has none.
     pub fn policy(&self) -> Option<&EffectivePolicy> {
         self.policy.as_ref()
     }
 
-    /// Answers whether a script may use a path; none for a module tool, which nothing confines.
+    /// Answers whether a script or an isolated tool may use a path; none for a module tool, which
+    /// nothing confines.
     ///
     /// The answer counts grants and what every run has in its root. Where this machine has
     /// something at the path, it is this machine's that is asked about, and not what a run has of
     /// its own there, such as its `/tmp`.
     pub fn path(&self, path: &HostPath, rights: Rights) -> Option<Answer> {
+        #[cfg(feature = "quickjs")]
+        if let Some(held) = &self.isolated {
+            return Some(held.grants.explain_isolated_path(path, rights));
+        }
         let whose = match path.as_path().symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => Whose::Run,
             Ok(_) | Err(_) => Whose::Host,
@@ -86,8 +110,12 @@ impl Explanation {
         Some(around.explain_path(policy, path, rights, whose))
     }
 
-    /// Answers whether a script may connect to a host and port.
+    /// Answers whether a script or an isolated tool may connect to a host and port.
     pub fn host(&self, host: &str, port: u16) -> Option<Answer> {
+        #[cfg(feature = "quickjs")]
+        if let Some(held) = &self.isolated {
+            return Some(held.grants.explain_isolated_host(host, port));
+        }
         self.policy
             .as_ref()
             .map(|policy| policy.explain_host(host, port))
@@ -95,12 +123,17 @@ impl Explanation {
 
     /// Returns the explanation as JSON.
     pub fn to_json(&self) -> Value {
+        #[cfg(feature = "quickjs")]
+        let isolated = self.isolated.as_ref().map(crate::isolated::Held::to_json);
+        #[cfg(not(feature = "quickjs"))]
+        let isolated = Value::Null;
         json!({
             "tool": self.tool,
             "skill": self.skill,
             "tier": self.tier,
             "argv": self.argv,
             "deadline_us": self.deadline.map(|deadline| u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX)),
+            "isolated": isolated,
             "policy": self.policy.as_ref().map(|policy| policy.explain().to_json()),
             "surroundings": self.around.as_ref().map(Surroundings::to_json),
             "sandbox": self.layers,
@@ -110,7 +143,7 @@ impl Explanation {
 }
 
 impl SkillManager {
-    /// Explains what a script would be run with: argv, policy with the origin of every grant,
+    /// Explains what a call would be run with: argv, policy with the origin of every grant,
     /// limits. The skill need not be loaded, and no process is started.
     ///
     /// `tool` is `SKILL.TOOL`, where the skill may be `name@scope`, or the flat name of a loaded
@@ -138,12 +171,23 @@ impl SkillManager {
         let found = self.catalog_entry(&skill)?;
         let descriptor = self.describe(&found).await?;
         let provenance = descriptor.provenance();
-        let scripts = &self.inner().scripts;
-        let entry = scripts.entry(&found, &descriptor)?;
+        let (rules, scripts) = (&self.inner().rules, &self.inner().scripts);
+        let entry = rules.entry(&found, &descriptor)?;
+        check_rules(entry, &descriptor)?;
         let (declared, _) = scripts.check(entry, &descriptor, &provenance)?;
         let is_meant = |script: &&Arc<Script>| {
             script.short_name() == Some(&tool) || script.spec().name.as_str() == tool
         };
+        #[cfg(feature = "quickjs")]
+        if let Some(tool) = descriptor
+            .isolated
+            .iter()
+            .find(|own| own.name.as_str() == tool)
+        {
+            return self
+                .explain_isolated(&found, descriptor.clone(), tool, arguments)
+                .await;
+        }
         let Some(script) = declared.iter().find(is_meant) else {
             return explain_live(&descriptor, provenance, &tool);
         };
@@ -162,7 +206,7 @@ impl SkillManager {
             }
         };
         let layers = scripts.running().map(|runner| runner.host().layers());
-        let named = scripts.grants(entry, Some(&script.spec().name)).grants;
+        let named = rules.grants(entry, Some(&script.spec().name));
         let around = Surroundings::new(self.policy().file().base()).with_named(&named);
         Explanation::of_script(script, plan, layers, around)
     }
@@ -180,6 +224,10 @@ impl fmt::Display for Explanation {
         }
         if let Some(deadline) = self.deadline {
             writeln!(f, "deadline     {deadline:?}")?;
+        }
+        #[cfg(feature = "quickjs")]
+        if let Some(held) = &self.isolated {
+            return write!(f, "{held}");
         }
         match &self.policy {
             None => write!(
@@ -242,9 +290,10 @@ fn explain_live(
         let wrapped = bailiwick_module::rewrap(live.clone(), provenance, boundary)?;
         return Ok(Explanation::of_module(bailiwick_core::Tool::spec(&wrapped)));
     }
-    let _ = provenance;
+    drop(provenance);
     let names = descriptor.scripts.iter().map(|script| script.name.as_str());
-    let names: Vec<_> = names.collect();
+    let isolated = descriptor.isolated.iter().map(|tool| tool.name.as_str());
+    let names: Vec<_> = names.chain(isolated).collect();
     Err(SkillError::new(
         Code::NotFound,
         format!("`{}` has no tool `{tool}`", descriptor.name),
@@ -271,6 +320,8 @@ mod tests {
             policy: Some(derive(&nothing, &nothing).unwrap()),
             around: Some(Surroundings::new(base)),
             layers: None,
+            #[cfg(feature = "quickjs")]
+            isolated: None,
         }
     }
 

@@ -6,7 +6,7 @@
 //! | tier | what it is | what holds it |
 //! |---|---|---|
 //! | module tool | a live Rust tool from a linked crate | a wrapper: bounded, not confined |
-//! | isolated tool | source the skill carries, in a fresh guest | not part of this version |
+//! | isolated tool | JavaScript or TypeScript the skill carries, in a fresh guest | a wasm instance of its own, limits, declared host calls |
 //! | script | a file the skill ships, in a child process | Landlock, seccomp, namespaces, cgroups, rlimits |
 //!
 //! # Examples
@@ -44,19 +44,27 @@ async fn main() -> Result<(), bailiwick::Error> {
 //! - There is no manager without a [`Gate`], and a gate that does not answer is never a yes.
 //! - A call runs what was verified at load, under a policy proven inside the session's.
 //! - Everything a skill returns is untrusted and carries its provenance.
+//! - An isolated tool reaches what its grants name and nothing else; nothing of a call survives it.
 //! - Containment is lowered in one place, behind [`Builder::dangerous`], and every report says so.
 //!
 //! # What it does not enforce
 //!
 //! - A module tool runs in this process and can do whatever this process can.
+//! - A guest is held by the compiler of its wasm: a fault there is a fault of the containment.
 //! - The kernel is shared: a script that breaks the kernel breaks out.
 //! - What the interpreter may read, its script may read; timing and cache channels stay open.
 //! - `allowed-tools` of a skill grants nothing and restricts nothing.
 //!
 //! # Features
 //!
-//! `module` (default), `package`, `script`, `store`, `full`. A feature adds API and never changes
-//! what was there.
+//! `module` (default), `package`, `quickjs`, `script`, `store`, `full`; `isolate`, `host` and
+//! `policy` are what tiers bring along. A feature adds API and never changes what was there. With
+//! `quickjs` a build from the repository needs clang; a published package brings the engine.
+//!
+//! # Versions
+//!
+//! The minimum Rust version is 1.95. Before 1.0 a minor version may break API; the changelog says
+//! how.
 
 #![forbid(unsafe_code)]
 
@@ -64,12 +72,19 @@ mod builder;
 mod catalog;
 #[cfg(feature = "script")]
 mod explain;
+#[cfg(feature = "policy")]
+mod files;
 mod host_source;
+#[cfg(feature = "quickjs")]
+mod isolated;
 mod manager;
-#[cfg(feature = "script")]
+#[cfg(feature = "policy")]
 mod policy;
 mod preflight;
 mod record;
+mod request;
+#[cfg(feature = "policy")]
+mod rules;
 #[cfg(feature = "script")]
 mod script;
 mod tools;
@@ -80,13 +95,17 @@ pub use bailiwick_core::{
     Gate, GateRequest, GateUnavailable, LiveTool, Media, Outcome, RawOutput, Response,
     SkillError as Error, SkillSource, Tier, gate_fn,
 };
+#[cfg(feature = "host")]
+pub use bailiwick_host as host;
+#[cfg(feature = "isolate")]
+pub use bailiwick_isolate as isolate;
 #[cfg(feature = "module")]
 pub use bailiwick_module::{schemars, tool_fn};
 #[cfg(feature = "package")]
 pub use bailiwick_package as package;
 #[cfg(feature = "package")]
 pub use bailiwick_package::{DirectorySource, InMemorySkill, InMemorySource};
-#[cfg(feature = "script")]
+#[cfg(feature = "policy")]
 pub use bailiwick_policy as sandbox_policy;
 #[cfg(feature = "script")]
 pub use bailiwick_sandbox as sandbox;
@@ -101,7 +120,8 @@ pub use crate::catalog::{CatalogEntry, SourceFailure};
 #[cfg(feature = "script")]
 pub use crate::explain::Explanation;
 pub use crate::host_source::HostSource;
-pub use crate::manager::{CallRequest, LoadReport, SkillManager};
-#[cfg(feature = "script")]
+pub use crate::manager::{LoadReport, SkillManager};
+#[cfg(feature = "policy")]
 pub use crate::policy::Policy;
+pub use crate::request::CallRequest;
 pub use crate::tools::{ToolInfo, ToolList};

@@ -16,6 +16,7 @@ use crate::builder::{Builder, WantsGate};
 use crate::catalog::{Catalog, CatalogEntry, Found, SourceFailure, within};
 use crate::preflight::Names;
 use crate::record::{Record, not_loaded};
+use crate::request::CallRequest;
 use crate::tools::{Published, ToolList};
 
 /// Owns the loaded skills and is the one way to call their tools.
@@ -61,6 +62,10 @@ pub(crate) struct Inner {
     pub(crate) artifacts: Arc<dyn ArtifactStore>,
     pub(crate) cwd: PathBuf,
     pub(crate) dangers: Vec<String>,
+    #[cfg(feature = "policy")]
+    pub(crate) rules: Arc<crate::rules::Rules>,
+    #[cfg(feature = "quickjs")]
+    pub(crate) isolated: crate::isolated::Isolated,
     #[cfg(feature = "script")]
     pub(crate) scripts: crate::script::Scripts,
     /// Held over every change of the loaded set; its waiters are served in order of arrival.
@@ -81,7 +86,7 @@ struct State {
 pub(crate) struct Loaded {
     pub(crate) record: Arc<Record>,
     /// The entry of the policy file that means this copy.
-    #[cfg(feature = "script")]
+    #[cfg(feature = "policy")]
     pub(crate) entry: Option<bailiwick_policy::SkillGrants>,
     #[cfg(feature = "script")]
     pub(crate) scripts: Option<crate::script::LoadedScripts>,
@@ -99,76 +104,6 @@ pub struct LoadReport {
     pub notes: Vec<String>,
 }
 
-/// One call, with everything a caller may say about it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CallRequest {
-    /// The tool: its flat name, or `SKILL.TOOL`.
-    pub tool: String,
-    /// Its arguments.
-    pub arguments: Value,
-    /// The conversation that the call belongs to.
-    pub conversation: Option<String>,
-    /// The caller's wish to stop.
-    pub cancel: CancelToken,
-    /// The caller's deadline, which only shortens the tool's own.
-    pub deadline: Option<Duration>,
-    /// The directory that relative path arguments are relative to; the manager's when absent.
-    pub cwd: Option<PathBuf>,
-    /// What a script reads from its standard input.
-    pub stdin: Option<Arc<[u8]>>,
-}
-
-impl CallRequest {
-    /// Asks for a tool with its arguments.
-    pub fn new(tool: impl Into<String>, arguments: Value) -> Self {
-        Self {
-            tool: tool.into(),
-            arguments,
-            conversation: None,
-            cancel: CancelToken::new(),
-            deadline: None,
-            cwd: None,
-            stdin: None,
-        }
-    }
-
-    /// Sets the conversation. None by default.
-    #[must_use]
-    pub fn conversation(mut self, conversation: impl Into<String>) -> Self {
-        self.conversation = Some(conversation.into());
-        self
-    }
-
-    /// Sets the token by which the caller cancels. One that nobody cancels by default.
-    #[must_use]
-    pub fn cancel(mut self, cancel: CancelToken) -> Self {
-        self.cancel = cancel;
-        self
-    }
-
-    /// Sets the caller's deadline. None by default.
-    #[must_use]
-    pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
-        self
-    }
-
-    /// Sets the directory of relative path arguments. The manager's by default.
-    #[must_use]
-    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
-        self.cwd = Some(cwd.into());
-        self
-    }
-
-    /// Sets what a script reads from its standard input. Nothing by default.
-    #[must_use]
-    pub fn stdin(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
-        self.stdin = Some(bytes.into());
-        self
-    }
-}
-
 impl SkillManager {
     /// Starts building a manager.
     pub fn builder() -> Builder<WantsGate> {
@@ -179,7 +114,7 @@ impl SkillManager {
         Self(Arc::new(inner))
     }
 
-    #[cfg(feature = "script")]
+    #[cfg(feature = "policy")]
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
     }
@@ -372,6 +307,8 @@ impl SkillManager {
         context.cancel = request.cancel.child();
         context.deadline = request.deadline;
         context.stdin = request.stdin;
+        context.place = request.place;
+        context.updates = request.updates;
         context
     }
 
@@ -431,10 +368,18 @@ impl SkillManager {
     }
 
     /// Builds every tool of a skill without publishing any.
+    #[cfg_attr(
+        not(feature = "policy"),
+        expect(clippy::unused_async, reason = "only what has files is awaited")
+    )]
     async fn prepare(
         &self,
         found: &Found,
-        descriptor: SkillDescriptor,
+        #[cfg_attr(
+            not(feature = "policy"),
+            expect(unused_mut, reason = "files are not read")
+        )]
+        mut descriptor: SkillDescriptor,
     ) -> Result<Ready, SkillError> {
         let provenance = descriptor.provenance();
         let mut ready = Ready::new(provenance, descriptor.notes.clone());
@@ -451,14 +396,29 @@ impl SkillManager {
                 .notes
                 .push("its live tools are not published: the feature `module` is off".to_owned());
         }
+        #[cfg(feature = "policy")]
+        let files = self.read_files(found, &mut descriptor, &mut ready).await?;
+        #[cfg(feature = "quickjs")]
+        self.prepare_isolated(&descriptor, &files, &mut ready)
+            .await?;
+        #[cfg(not(feature = "quickjs"))]
+        if !descriptor.isolated.is_empty() {
+            ready.notes.push(
+                "its isolated tools are not published: the feature `quickjs` is off".to_owned(),
+            );
+        }
         #[cfg(feature = "script")]
-        self.prepare_scripts(found, &descriptor, &mut ready).await?;
+        self.prepare_scripts(&descriptor, &files, &mut ready)
+            .await?;
         #[cfg(not(feature = "script"))]
         if !descriptor.scripts.is_empty() {
             ready
                 .notes
                 .push("its scripts are not published: the feature `script` is off".to_owned());
         }
+        #[cfg(all(feature = "policy", not(any(feature = "quickjs", feature = "script"))))]
+        let _ = files;
+        #[cfg(not(feature = "policy"))]
         let _ = found;
         Ok(ready)
     }
@@ -493,7 +453,7 @@ impl SkillManager {
         }
         let loaded = Loaded {
             record,
-            #[cfg(feature = "script")]
+            #[cfg(feature = "policy")]
             entry: ready.entry,
             #[cfg(feature = "script")]
             scripts: ready.scripts,
@@ -517,10 +477,13 @@ impl SkillManager {
             return Ok(published.clone());
         }
         if let Some((skill, tool)) = text.split_once('.') {
-            if let Some(published) = state.tools.values().find(|published| {
-                published.tool.spec().provenance.skill.as_str() == skill
-                    && (published.short == tool || published.tool.spec().name.as_str() == tool)
-            }) {
+            let own = || {
+                let tools = state.tools.values();
+                tools.filter(|own| own.tool.spec().provenance.skill.as_str() == skill)
+            };
+            // The published name goes first: tools of two tiers may have the same short one.
+            let named = own().find(|own| own.tool.spec().name.as_str() == tool);
+            if let Some(published) = named.or_else(|| own().find(|own| own.short == tool)) {
                 return Ok(published.clone());
             }
             let known = skill.parse::<SkillName>().ok();
@@ -550,33 +513,36 @@ pub(crate) struct Ready {
     pub(crate) provenance: Provenance,
     pub(crate) tools: Vec<(String, Arc<dyn Tool>)>,
     pub(crate) notes: Vec<String>,
-    #[cfg(feature = "script")]
+    #[cfg(feature = "policy")]
     pub(crate) entry: Option<bailiwick_policy::SkillGrants>,
     #[cfg(feature = "script")]
     pub(crate) scripts: Option<crate::script::LoadedScripts>,
 }
 
 impl Ready {
-    fn new(provenance: Provenance, notes: Vec<String>) -> Self {
+    pub(crate) fn new(provenance: Provenance, notes: Vec<String>) -> Self {
         Self {
             provenance,
             tools: Vec::new(),
             notes,
-            #[cfg(feature = "script")]
+            #[cfg(feature = "policy")]
             entry: None,
             #[cfg(feature = "script")]
             scripts: None,
         }
     }
 
-    #[cfg(any(feature = "module", feature = "script"))]
+    #[cfg(any(feature = "module", feature = "quickjs", feature = "script"))]
     pub(crate) fn add(&mut self, short: String, tool: Arc<dyn Tool>) {
         self.tools.push((short, tool));
     }
 }
 
 impl Inner {
-    #[expect(clippy::too_many_arguments, reason = "the builder's parts, once")]
+    #[cfg_attr(
+        feature = "policy",
+        expect(clippy::too_many_arguments, reason = "the builder's parts, once")
+    )]
     pub(crate) fn new(
         gatekeeper: Gatekeeper,
         sources: Vec<Arc<dyn SkillSource>>,
@@ -585,7 +551,9 @@ impl Inner {
         names: Names,
         cwd: PathBuf,
         dangers: Vec<String>,
+        #[cfg(feature = "quickjs")] isolated: crate::isolated::Isolated,
         #[cfg(feature = "script")] scripts: crate::script::Scripts,
+        #[cfg(feature = "policy")] rules: Arc<crate::rules::Rules>,
     ) -> Self {
         let state = State {
             names,
@@ -600,6 +568,10 @@ impl Inner {
             artifacts,
             cwd,
             dangers,
+            #[cfg(feature = "policy")]
+            rules,
+            #[cfg(feature = "quickjs")]
+            isolated,
             #[cfg(feature = "script")]
             scripts,
             turn: tokio::sync::Mutex::new(()),
@@ -613,7 +585,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[cfg(feature = "script")]
+    #[cfg(feature = "policy")]
     pub(crate) fn with_loaded<T>(
         &self,
         skill: &SkillName,

@@ -7,6 +7,8 @@ use std::path::Path;
 use bailiwick_core::{Code, SkillError};
 use bailiwick_policy::{CliGrants, HostPath, PolicyFile};
 
+use crate::SkillManager;
+
 /// A policy file, or what holds without one, and what a person grants for this run.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -91,6 +93,31 @@ impl Policy {
     /// Returns what a person grants for this run.
     pub fn cli_grants(&self) -> &CliGrants {
         &self.cli
+    }
+}
+
+impl SkillManager {
+    /// Returns the policy that the manager works under.
+    pub fn policy(&self) -> &Policy {
+        self.inner().rules.policy()
+    }
+
+    /// Returns when a person should be asked about a tool of a loaded skill.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_NOT_FOUND` and `E_SKILL_NOT_LOADED`.
+    pub fn ask(&self, tool: &str) -> Result<bailiwick_policy::Ask, SkillError> {
+        let published = self.find_tool(tool)?;
+        let spec = published.tool.spec();
+        self.inner().with_loaded(&spec.provenance.skill, |loaded| {
+            loaded
+                .entry
+                .as_ref()
+                .map_or(bailiwick_policy::Ask::OncePerDigest, |entry| {
+                    entry.ask(&spec.name)
+                })
+        })
     }
 }
 

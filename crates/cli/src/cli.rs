@@ -139,7 +139,7 @@ pub(crate) struct Call {
 #[derive(Args, Debug)]
 pub(crate) struct Grants {
     /// Grant this for this run; repeatable. The keys are `read`, `write`, `param_read`,
-    /// `param_write`, `env`, `network` and `undeclared_scripts`.
+    /// `param_write`, `env`, `network`, `context` and `undeclared_scripts`.
     #[arg(long = "grant", value_name = "KEY=VALUE")]
     pub(crate) flags: Vec<String>,
 }

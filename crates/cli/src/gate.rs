@@ -154,6 +154,12 @@ fn describe(request: &GateRequest) -> String {
             }
             lines.extend(grants.iter().map(|grant| format!("  reaches    {grant}")));
         }
+        Effects::Isolated { grants, .. } => {
+            if grants.is_empty() {
+                lines.push("  reaches    nothing outside its guest".to_owned());
+            }
+            lines.extend(grants.iter().map(|grant| format!("  reaches    {grant}")));
+        }
         Effects::Module => lines.push("  reaches    everything that this program can".to_owned()),
         _ => lines.push("  reaches    something that this program cannot describe".to_owned()),
     }

@@ -32,6 +32,7 @@ mod session;
 mod table;
 mod target;
 mod text;
+mod tools;
 mod weakening;
 
 pub use crate::program::run;

@@ -90,6 +90,7 @@ pub(crate) async fn manager(
         .source(skills.source.clone())
         .artifacts(artifacts(program)?)
         .apart_from(program.config.data_folder()?)
+        .engine_cache(cache.join("engine"))
         .cwd(&program.config.cwd);
     if chosen.policy.file().workspace_dir().is_none() {
         builder = builder.workspace(&cache);

@@ -1,15 +1,16 @@
 //! What a person addresses: a tool, or a script that its skill does not declare.
 
-use bailiwick::core::{ScriptDeclaration, SkillName, SkillPath, ToolName};
-use bailiwick::package::{Package, nearest};
+use bailiwick::core::{SkillName, SkillPath};
+use bailiwick::package::nearest;
 use bailiwick::{CancelToken, Code, Error};
 
 use crate::session::Skills;
+use crate::tools::{self, PackageTool};
 
 /// What an address means among the skills that were found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Target {
-    /// A tool, under its short name.
+    /// A tool, under the name that means no other one of its skill.
     Tool {
         /// `NAME`, or `NAME@SCOPE`.
         skill: String,
@@ -59,29 +60,26 @@ fn parts(text: &str) -> Option<(&str, Kind, &str)> {
 }
 
 fn find_tool(skill: &str, tool: &str, skills: &Skills) -> Result<Target, Error> {
-    let package = open(skill, skills)?;
-    let declared = &package.sidecar().scripts;
-    let found = declared
-        .iter()
-        .find(|script| is_named(&package, script, tool));
-    match found {
-        Some(script) => Ok(tool_of(skill, script)),
-        None => Err(no_such_tool(skill, tool, declared)),
+    let tools = tools_of(skill, skills)?;
+    match tools::find(&tools, tool) {
+        Some(found) => Ok(target(skill, found)),
+        None => Err(no_such_tool(skill, tool, &tools)),
     }
 }
 
 fn find_script(skill: &str, path: &str, skills: &Skills) -> Result<Target, Error> {
-    let package = open(skill, skills)?;
+    let tools = tools_of(skill, skills)?;
     let real = path.parse::<SkillPath>().ok();
-    let declared = package.sidecar().scripts.iter();
-    let mut declared = declared.filter(|script| Some(&script.path) == real.as_ref());
+    let mut declared = tools
+        .iter()
+        .filter(|tool| Some(&tool.path) == real.as_ref());
     match declared.next() {
-        Some(script) => Err(not_found(
+        Some(tool) => Err(not_found(
             format!(
                 "`{path}` is declared: it is the tool `{skill}.{}`",
-                script.name
+                tool.short
             ),
-            format!("call `{skill}.{}` with one JSON object", script.name),
+            format!("call `{skill}.{}` with one JSON object", tool.short),
         )),
         None => Ok(Target::Script {
             skill: skill.to_owned(),
@@ -92,12 +90,16 @@ fn find_script(skill: &str, path: &str, skills: &Skills) -> Result<Target, Error
 
 /// Finds a name under which a winning copy publishes a tool.
 fn find_published(text: &str, skills: &Skills) -> Result<Target, Error> {
-    if text
+    let is_skill = text
         .parse::<SkillName>()
-        .is_ok_and(|name| skills.lookup(name.as_str()).is_ok())
-    {
-        let package = open(text, skills)?;
-        let hint = match addresses(text, &package.sidecar().scripts).as_slice() {
+        .is_ok_and(|name| skills.lookup(name.as_str()).is_ok());
+    if is_skill {
+        let tools = tools_of(text, skills)?;
+        // A tool may be called what its skill is called.
+        if let Some(tool) = tools.iter().find(|tool| tool.is_published_as(text)) {
+            return Ok(target(text, tool));
+        }
+        let hint = match addresses(text, &tools).as_slice() {
             [] => "it has no tools; `bailiwick inspect` shows what it holds".to_owned(),
             tools => format!("its tools: {}", tools.join(", ")),
         };
@@ -106,12 +108,11 @@ fn find_published(text: &str, skills: &Skills) -> Result<Target, Error> {
     let copies = skills.survey().copies.iter();
     for copy in copies.filter(|copy| copy.shadowed_by.is_none()) {
         // One that does not open publishes nothing.
-        let Ok(package) = open(copy.name.as_str(), skills) else {
+        let Ok(tools) = tools_of(copy.name.as_str(), skills) else {
             continue;
         };
-        let mut declared = package.sidecar().scripts.iter();
-        if let Some(script) = declared.find(|script| publishes(&package, script, text)) {
-            return Ok(tool_of(copy.name.as_str(), script));
+        if let Some(tool) = tools.iter().find(|tool| tool.is_published_as(text)) {
+            return Ok(target(copy.name.as_str(), tool));
         }
     }
     Err(not_found(
@@ -120,32 +121,23 @@ fn find_published(text: &str, skills: &Skills) -> Result<Target, Error> {
     ))
 }
 
-fn open(skill: &str, skills: &Skills) -> Result<Package, Error> {
+fn tools_of(skill: &str, skills: &Skills) -> Result<Vec<PackageTool>, Error> {
     let found = skills.lookup(skill)?;
     let (package, _) = skills.source().package(found, &CancelToken::new())?;
-    Ok(package)
+    Ok(PackageTool::all(&package))
 }
 
-fn is_named(package: &Package, script: &ScriptDeclaration, tool: &str) -> bool {
-    script.name == tool || publishes(package, script, tool)
-}
-
-fn publishes(package: &Package, script: &ScriptDeclaration, name: &str) -> bool {
-    ToolName::for_script(&package.manifest().name, &script.name)
-        .is_ok_and(|published| published.as_str() == name)
-}
-
-fn tool_of(skill: &str, script: &ScriptDeclaration) -> Target {
+fn target(skill: &str, tool: &PackageTool) -> Target {
     Target::Tool {
         skill: skill.to_owned(),
-        tool: script.name.clone(),
+        tool: tool.own_name().to_owned(),
     }
 }
 
-fn addresses(skill: &str, scripts: &[ScriptDeclaration]) -> Vec<String> {
-    scripts
+fn addresses(skill: &str, tools: &[PackageTool]) -> Vec<String> {
+    tools
         .iter()
-        .map(|script| format!("{skill}.{}", script.name))
+        .map(|tool| format!("{skill}.{}", tool.short))
         .collect()
 }
 
@@ -153,12 +145,12 @@ fn not_found(message: impl AsRef<str>, hint: impl AsRef<str>) -> Error {
     Error::new(Code::NotFound, message).with_hint(hint)
 }
 
-fn no_such_tool(skill: &str, tool: &str, declared: &[ScriptDeclaration]) -> Error {
-    let names: Vec<_> = declared.iter().map(|script| script.name.as_str()).collect();
-    let hint = match (nearest(tool, &names), declared) {
+fn no_such_tool(skill: &str, tool: &str, tools: &[PackageTool]) -> Error {
+    let names: Vec<_> = tools.iter().map(|tool| tool.short.as_str()).collect();
+    let hint = match (nearest(tool, &names), tools) {
         (Some(near), _) => format!("did you mean `{skill}.{near}`?"),
         (None, []) => format!("it has no tools; `bailiwick inspect {skill}` shows what it holds"),
-        (None, _) => format!("its tools: {}", addresses(skill, declared).join(", ")),
+        (None, _) => format!("its tools: {}", addresses(skill, tools).join(", ")),
     };
     not_found(format!("`{skill}` has no tool `{tool}`"), hint).with_detail("tool", tool)
 }

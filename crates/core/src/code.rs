@@ -93,6 +93,16 @@ codes! {
     GateDenied = "E_SKILL_GATE_DENIED", status 403, exit 3;
     /// The gate gave no answer for a call of tier 1 or 2.
     GateUnavailable = "E_SKILL_GATE_UNAVAILABLE", status 503, exit 5, retryable;
+    /// Source of an isolated tool does not parse, imports a module or breaks the tool contract.
+    IsolatedGuestInvalid = "E_SKILL_ISOLATED_GUEST_INVALID", status 422, exit 8;
+    /// A call ended because of a host call that is not granted.
+    IsolatedCapabilityDenied = "E_SKILL_ISOLATED_CAPABILITY_DENIED", status 403, exit 3;
+    /// An isolated call used up its fuel.
+    IsolatedOutOfFuel = "E_SKILL_ISOLATED_OUT_OF_FUEL", status 422, exit 6;
+    /// An isolated call was refused memory and ended on it.
+    IsolatedMemoryExceeded = "E_SKILL_ISOLATED_MEMORY_EXCEEDED", status 422, exit 6;
+    /// An isolated call ran past its deadline.
+    IsolatedTimeout = "E_SKILL_ISOLATED_TIMEOUT", status 422, exit 6;
     /// The gate denied a script.
     ScriptDenied = "E_SKILL_SCRIPT_DENIED", status 403, exit 3;
     /// The gate gave no answer for a script.

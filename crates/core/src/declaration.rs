@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::code::Code;
 use crate::error::SkillError;
+use crate::name::ToolName;
 use crate::path::SkillPath;
 
 /// A script that a skill declares, checked (contracts 5.1 and 5.2).
@@ -79,6 +80,40 @@ impl ScriptDeclaration {
             }
         }
         Ok(script)
+    }
+}
+
+/// A tool of tier 2: source that the package carries, run in a fresh guest for each call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct IsolatedDeclaration {
+    /// The flat name under which it is published.
+    pub name: ToolName,
+    /// The file with its source.
+    pub path: SkillPath,
+    /// What the source is, and who says what it does.
+    pub form: IsolatedForm,
+}
+
+/// The two forms that the source of an isolated tool may have (contracts 4.1).
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "contracts 4.1 fixes the forms")]
+pub enum IsolatedForm {
+    /// A module that exports its description, its parameters and `execute`.
+    Module,
+    /// One async arrow function, which the package describes.
+    Arrow {
+        /// What a model is told it does.
+        description: String,
+        /// Its parameters.
+        params: Vec<Param>,
+    },
+}
+
+impl IsolatedDeclaration {
+    /// Declares a tool by its name, file and form.
+    pub fn new(name: ToolName, path: SkillPath, form: IsolatedForm) -> Self {
+        Self { name, path, form }
     }
 }
 

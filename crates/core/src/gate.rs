@@ -121,6 +121,13 @@ impl GateRequest {
 pub enum Effects {
     /// Tier 1: whatever the host's process can do.
     Module,
+    /// Tier 2: a fresh guest that reaches what it is granted and nothing else.
+    Isolated {
+        /// What the tool holds, one line a grant; empty when it holds none.
+        grants: Vec<String>,
+        /// The limits of the call.
+        limits: Value,
+    },
     /// Tier 3: a child process.
     Script {
         /// The command, program first.
@@ -141,7 +148,7 @@ impl Effects {
     pub fn is_contained(&self) -> bool {
         match self {
             Self::Module => false,
-            Self::Script { grants, .. } => grants.is_empty(),
+            Self::Isolated { grants, .. } | Self::Script { grants, .. } => grants.is_empty(),
         }
     }
 }

@@ -34,6 +34,7 @@ mod arguments;
 mod artifact;
 mod call;
 mod cancel;
+mod capability;
 mod code;
 mod contain;
 mod declaration;
@@ -41,6 +42,7 @@ mod digest;
 mod error;
 mod excerpt;
 mod gate;
+mod host_calls;
 mod live;
 mod name;
 mod outcome;
@@ -58,10 +60,12 @@ pub use crate::artifact::{
 };
 pub use crate::call::{Permit, call};
 pub use crate::cancel::CancelToken;
+pub use crate::capability::{Capability, CapabilityRejected};
 pub use crate::code::Code;
 pub use crate::contain::{Panicked, contain_panic};
 pub use crate::declaration::{
-    DeclarationRejected, FlagName, Param, ParamKind, ScriptDeclaration, TIMEOUT_PARAM,
+    DeclarationRejected, FlagName, IsolatedDeclaration, IsolatedForm, Param, ParamKind,
+    ScriptDeclaration, TIMEOUT_PARAM,
 };
 pub use crate::digest::{Digest, DigestRejected, ModeClass};
 pub use crate::error::{
@@ -71,14 +75,16 @@ pub use crate::excerpt::Excerpt;
 pub use crate::gate::{
     Decision, Effects, Gate, GateRequest, GateUnavailable, Gatekeeper, IntoAnswer, gate_fn,
 };
+pub use crate::host_calls::{HostCall, HostCalls, Updates};
 pub use crate::live::{Claims, LiveContext, LiveTool, RawOutput};
 pub use crate::name::{NameRejected, Reserved, SkillName, ToolName};
-pub use crate::outcome::{CallReport, Outcome};
+pub use crate::outcome::{CallReport, LogEvent, Outcome};
 pub use crate::path::{PathReason, PathRejected, SkillPath};
 pub use crate::response::{Content, Media, Response};
 pub use crate::schema::Schema;
 pub use crate::source::{
-    DiscoveredSkill, Discovery, FileEntry, FileStat, Scope, SkillDescriptor, SkillSource, Skip,
+    DiscoveredSkill, Discovery, FileEntry, FileStat, Scope, SkillDescriptor, SkillFile,
+    SkillSource, Skip,
 };
 pub use crate::tier::Tier;
-pub use crate::tool::{BoxFuture, CallContext, Prepared, Provenance, Tool, ToolSpec};
+pub use crate::tool::{BoxFuture, CallContext, Place, Prepared, Provenance, Tool, ToolSpec};

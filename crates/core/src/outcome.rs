@@ -63,6 +63,16 @@ pub struct CallReport {
     pub denials: Vec<Value>,
     /// What the host wants read: weakened settings, stale caches.
     pub warnings: Vec<String>,
+    /// What an isolated tool logged, within its limits.
+    pub logs: Vec<LogEvent>,
+    /// How many log events and partial results were dropped.
+    pub logs_dropped: u64,
+    /// What an isolated tool used: memory, fuel, host calls; null elsewhere.
+    pub usage: Value,
+    /// What a tool tells its host and no model.
+    pub details: Option<Value>,
+    /// Where an isolated tool threw, in the lines of its author's source.
+    pub stack: Option<String>,
     /// From the order to stop to the proof that nothing runs any more.
     #[serde(rename = "confirmed_dead_us", serialize_with = "optional_microseconds")]
     pub confirmed_dead: Option<Duration>,
@@ -91,9 +101,34 @@ impl CallReport {
             sandbox: Value::Null,
             denials: Vec::new(),
             warnings: Vec::new(),
+            logs: Vec::new(),
+            logs_dropped: 0,
+            usage: Value::Null,
+            details: None,
+            stack: None,
             confirmed_dead: None,
             confirmed: true,
             still_running: false,
+        }
+    }
+}
+
+/// One thing that a tool logged.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LogEvent {
+    /// The level: `debug`, `log`, `info`, `warn` or `error`.
+    pub level: String,
+    /// The text, cut to the limit of one event.
+    pub text: String,
+}
+
+impl LogEvent {
+    /// Pairs a level with a text.
+    pub fn new(level: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            level: level.into(),
+            text: text.into(),
         }
     }
 }

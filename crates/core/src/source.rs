@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cancel::CancelToken;
-use crate::declaration::ScriptDeclaration;
+use crate::declaration::{IsolatedDeclaration, ScriptDeclaration};
 use crate::digest::{Digest, ModeClass};
 use crate::error::SkillError;
 use crate::live::LiveTool;
@@ -200,6 +200,8 @@ pub struct SkillDescriptor {
     pub digest: Option<Digest>,
     /// Live tools (tier 1), which only host Rust code can give.
     pub tools: Vec<Arc<dyn LiveTool>>,
+    /// Isolated tools (tier 2).
+    pub isolated: Vec<IsolatedDeclaration>,
     /// Declared scripts (tier 3).
     pub scripts: Vec<ScriptDeclaration>,
     /// Files of tools that the skill lists: they are tools of another tier and never run as
@@ -220,6 +222,7 @@ impl SkillDescriptor {
             description: description.into(),
             digest: None,
             tools: Vec::new(),
+            isolated: Vec::new(),
             scripts: Vec::new(),
             listed: Vec::new(),
             fail_on_nonzero_exit: None,
@@ -243,6 +246,7 @@ impl fmt::Debug for SkillDescriptor {
             .field("version", &self.version)
             .field("digest", &self.digest)
             .field("tools", &tools)
+            .field("isolated", &self.isolated)
             .field("scripts", &self.scripts)
             .finish_non_exhaustive()
     }
@@ -264,6 +268,37 @@ impl FileEntry {
     /// Describes a file.
     pub fn new(path: SkillPath, size: u64, mode: ModeClass) -> Self {
         Self { path, size, mode }
+    }
+}
+
+/// One file of a skill together with its bytes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SkillFile {
+    /// The path inside the skill.
+    pub path: SkillPath,
+    /// The class of its mode.
+    pub mode: ModeClass,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl SkillFile {
+    /// Describes a file.
+    pub fn new(path: SkillPath, mode: ModeClass, bytes: Vec<u8>) -> Self {
+        Self { path, mode, bytes }
+    }
+
+    /// Computes the digest of a skill from its files (contracts 7.10).
+    pub fn digest(files: &[Self]) -> Digest {
+        Digest::of_package(files.iter().map(|file| {
+            (
+                file.path.as_str(),
+                file.mode,
+                file.bytes.len() as u64,
+                Digest::of(&file.bytes),
+            )
+        }))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::cancel::CancelToken;
 use crate::digest::Digest;
 use crate::error::SkillError;
 use crate::gate::Effects;
+use crate::host_calls::Updates;
 use crate::name::{SkillName, ToolName};
 use crate::outcome::Outcome;
 use crate::schema::Schema;
@@ -134,6 +135,24 @@ pub struct CallContext {
     pub deadline: Option<Duration>,
     /// What a script reads from its standard input. Nothing by default; other tiers have none.
     pub stdin: Option<Arc<[u8]>>,
+    /// Where else the call belongs, for tools that are told.
+    pub place: Place,
+    /// Who is shown partial results. Nobody by default.
+    pub updates: Option<Updates>,
+}
+
+/// The project, thread and message that a call belongs to; what a host does not have stays empty.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Place {
+    /// The project; isolated tools see it as a text, maybe empty.
+    pub project: Option<String>,
+    /// The thread.
+    pub thread: Option<String>,
+    /// The message that the call answers.
+    pub message: Option<String>,
+    /// The thread's checkout.
+    pub thread_path: Option<String>,
 }
 
 impl CallContext {
@@ -145,6 +164,8 @@ impl CallContext {
             cancel: CancelToken::new(),
             deadline: None,
             stdin: None,
+            place: Place::default(),
+            updates: None,
         }
     }
 }

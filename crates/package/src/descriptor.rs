@@ -1,9 +1,9 @@
 //! What loading a package's skill needs, from what was checked.
 
-use bailiwick_core::{Digest, SkillDescriptor};
+use bailiwick_core::{Digest, IsolatedDeclaration, IsolatedForm, SkillDescriptor};
 
 use crate::diagnostic::Diagnostic;
-use crate::inventory::tool_files;
+use crate::inventory::{is_wasm, tool_files};
 use crate::package::Package;
 
 /// Describes a package's skill to the manager.
@@ -21,6 +21,7 @@ pub(crate) fn describe(
     );
     descriptor.digest = digest;
     descriptor.scripts.clone_from(&sidecar.scripts);
+    descriptor.isolated = package.isolated_tools();
     let files = manifest.tools.iter().flat_map(tool_files);
     descriptor.listed = files.filter_map(|path| path.parse().ok()).collect();
     let sources = sidecar.isolated.iter().map(|tool| tool.source.clone());
@@ -44,5 +45,36 @@ pub(crate) fn describe(
             .notes
             .push("the skill would like `undeclared_scripts`".to_owned());
     }
+    if !manifest.deferred_tools.is_empty() {
+        descriptor.notes.push(
+            "`deferred-tools` takes no effect in this version: every tool is published at once"
+                .to_owned(),
+        );
+    }
     descriptor
+}
+
+/// Returns the isolated tools that the skill publishes; a wasm module is none yet, which the
+/// diagnostics say.
+pub(crate) fn isolated_tools(package: &Package) -> Vec<IsolatedDeclaration> {
+    let listed = package.manifest().tools.iter().filter_map(|tool| {
+        let files = package.files().iter();
+        let mut files =
+            files.filter(|file| tool_files(tool).iter().any(|own| own == file.path.as_str()));
+        let path = files.next()?.path.clone();
+        Some(IsolatedDeclaration::new(
+            tool.clone(),
+            path,
+            IsolatedForm::Module,
+        ))
+    });
+    let declared = package.sidecar().isolated.iter().filter_map(|tool| {
+        let form = IsolatedForm::Arrow {
+            description: tool.description.clone(),
+            params: tool.params.clone(),
+        };
+        let name = tool.name.parse().ok()?;
+        (!is_wasm(&tool.source)).then(|| IsolatedDeclaration::new(name, tool.source.clone(), form))
+    });
+    listed.chain(declared).collect()
 }

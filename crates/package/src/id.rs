@@ -161,7 +161,7 @@ ids! {
     InventoryNameReserved = "inventory-name-reserved", ToolCollision;
     /// A name that the skill would publish has more than 40 characters (warning).
     InventoryNameLong = "inventory-name-long", ManifestInvalid;
-    /// The skill declares tools of a tier that this build does not publish (warning).
+    /// The skill declares a tool of a kind that this version does not publish (warning).
     InventoryNotPublished = "inventory-not-published", ManifestInvalid;
 
     /// A symbolic link (error under `scripts/`, elsewhere not part of the package with a warning).

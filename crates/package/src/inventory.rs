@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use bailiwick_core::{FileEntry, Reserved, SkillPath, ToolName};
@@ -36,6 +37,13 @@ pub(crate) fn tool_files(tool: &ToolName) -> [String; 2] {
     [format!("scripts/{tool}.js"), format!("scripts/{tool}.ts")]
 }
 
+/// Returns whether a source is a wasm module, by its name.
+pub(crate) fn is_wasm(source: &SkillPath) -> bool {
+    Path::new(source.as_str())
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("wasm"))
+}
+
 struct Checker<'a> {
     files: &'a [FileEntry],
     found: &'a mut Vec<Diagnostic>,
@@ -63,9 +71,6 @@ impl Checker<'_> {
                 self.report(error.help(help), place);
             }
             self.publish(tool, place);
-        }
-        if let Some(span) = manifest.tool_spans.first() {
-            self.not_published(manifest.tools.len(), (&manifest.source, span));
         }
     }
 
@@ -97,13 +102,13 @@ impl Checker<'_> {
         for (tool, span) in sidecar.isolated.iter().zip(&sidecar.isolated_spans) {
             let place = (source, span);
             self.file(&tool.source, place);
+            if is_wasm(&tool.source) {
+                self.not_published(&tool.name, place);
+            }
             match tool.name.parse::<ToolName>() {
                 Ok(name) => self.publish(&name, place),
                 Err(error) => self.invalid(&error.to_string(), place),
             }
-        }
-        if let Some(span) = sidecar.isolated_spans.first() {
-            self.not_published(sidecar.isolated.len(), (source, span));
         }
     }
 
@@ -150,11 +155,11 @@ impl Checker<'_> {
         self.report(error.help("choose a shorter or plainer name"), place);
     }
 
-    fn not_published(&mut self, count: usize, place: (&Arc<SourceText>, &Range<usize>)) {
-        let message = format!("isolated tools ({count} here) are not published by this build");
+    fn not_published(&mut self, name: &str, place: (&Arc<SourceText>, &Range<usize>)) {
+        let message = format!("`{name}` is a wasm module, which this version does not publish");
         let warning = Diagnostic::warning(DiagnosticId::InventoryNotPublished, message);
         self.report(
-            warning.help("declare a script in `bailiwick.yaml` to have a callable tool"),
+            warning.help("write its source as an async arrow function"),
             place,
         );
     }

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use bailiwick_core::{CancelToken, Digest, FileEntry, FileStat, ModeClass, SkillPath};
+use bailiwick_core::{
+    CancelToken, Digest, FileEntry, FileStat, IsolatedDeclaration, ModeClass, SkillPath,
+};
 use cap_std::fs::Dir;
 
+use crate::descriptor::isolated_tools;
 use crate::diagnostic::{Diagnostic, is_loadable};
 use crate::disk::{read_skill_file, read_text, skill_file_missing, unreadable};
 use crate::error::PackageError;
@@ -138,6 +141,12 @@ impl Package {
     /// Returns the checked `bailiwick.yaml`; empty when the package has none.
     pub fn sidecar(&self) -> &Sidecar {
         &self.sidecar
+    }
+
+    /// Returns the isolated tools that the skill publishes: those that `tools` lists, then those of
+    /// `bailiwick.yaml`.
+    pub fn isolated_tools(&self) -> Vec<IsolatedDeclaration> {
+        isolated_tools(self)
     }
 
     /// Returns every file in byte order, `SKILL.md` among them.

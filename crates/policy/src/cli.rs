@@ -2,6 +2,7 @@
 
 use bailiwick_core::{Code, SkillError};
 
+use crate::context::capability;
 use crate::env::EnvName;
 use crate::file::{reach, resolve};
 use crate::grants::{Grants, PathGrant};
@@ -91,9 +92,13 @@ impl CliGrants {
                 }
                 self.0.undeclared_scripts = Some(origin);
             }
-            "fetch" | "context" => {
-                let message =
-                    "has no effect in this build: it needs the host services behind `context`";
+            "context" => {
+                let name = capability(value_of()?)
+                    .map_err(|error| Refused::new(error.message, error.hint))?;
+                self.0.context.entry(name).or_insert(origin);
+            }
+            "fetch" => {
+                let message = "has no effect in this build: it needs `web.fetch`";
                 return Err(Refused::new(
                     message,
                     "a rule that is not enforced is refused",
@@ -179,13 +184,14 @@ impl Refused {
 }
 
 /// The keys of a grant on the command line.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "read",
     "write",
     "param_read",
     "param_write",
     "env",
     "network",
+    "context",
     "undeclared_scripts",
 ];
 
@@ -209,7 +215,7 @@ mod tests {
                     count(grants.param_read()),
                     count(grants.param_write()),
                 ],
-                grants.env().len(),
+                grants.env().len() + grants.context().len(),
                 grants.net().is_some(),
                 grants.undeclared_scripts().is_some(),
             )
@@ -219,6 +225,7 @@ mod tests {
         assert_eq!(shown("param_read=docs"), ([0, 0, 1, 0], 0, false, false));
         assert_eq!(shown("param_write=docs"), ([0, 0, 0, 1], 0, false, false));
         assert_eq!(shown("env=TOKEN"), ([0, 0, 0, 0], 1, false, false));
+        assert_eq!(shown("context=notes"), ([0, 0, 0, 0], 1, false, false));
         assert_eq!(shown("network=loopback"), ([0, 0, 0, 0], 0, true, false));
         assert_eq!(shown("undeclared_scripts"), ([0, 0, 0, 0], 0, false, true));
     }
@@ -245,7 +252,9 @@ mod tests {
             "network=api.example:443",
             "network=lopback",
             "fetch=api.example",
-            "context=notes",
+            "context",
+            "context=fs.*",
+            "context=Notes",
             "undeclared_scripts=true",
             "wrte=x",
             "",
@@ -275,16 +284,20 @@ mod tests {
           hint: remove it: a rule that is not enforced is refused; `loopback` can be granted
         the grant `network=lopback`: `lopback` is neither `loopback` nor `host:port`
           hint: `loopback` is all that this build can grant
-        the grant `fetch=api.example`: has no effect in this build: it needs the host services behind `context`
+        the grant `fetch=api.example`: has no effect in this build: it needs `web.fetch`
           hint: a rule that is not enforced is refused
-        the grant `context=notes`: has no effect in this build: it needs the host services behind `context`
-          hint: a rule that is not enforced is refused
+        the grant `context`: has no value
+          hint: write `context=…`
+        the grant `context=fs.*`: `fs.*` is not the name of a capability: write `namespace.member` or `namespace`
+          hint: write `fs`: a namespace grants all of its members
+        the grant `context=Notes`: `Notes` is not the name of a capability: write `namespace.member` or `namespace`
+          hint: for example `fs.read`, or `fs` for all of its members
         the grant `undeclared_scripts=true`: takes no value
           hint: write `undeclared_scripts`
         the grant `wrte=x`: is no grant
           hint: did you mean `write`?
         the grant ``: is no grant
-          hint: the keys are read, write, param_read, param_write, env, network, undeclared_scripts
+          hint: the keys are read, write, param_read, param_write, env, network, context, undeclared_scripts
         ");
     }
 }

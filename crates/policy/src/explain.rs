@@ -126,7 +126,7 @@ impl EffectivePolicy {
 }
 
 /// What stands between a question and a yes.
-enum Missing {
+pub(crate) enum Missing {
     /// These lines of the policy file.
     Grant(String),
     /// Nothing that could be written, and why.
@@ -203,7 +203,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn allow(question: String, held: impl fmt::Display, rules: Vec<Origin>) -> Self {
+    pub(crate) fn allow(question: String, held: impl fmt::Display, rules: Vec<Origin>) -> Self {
         Self {
             question,
             allowed: true,
@@ -228,7 +228,7 @@ impl Answer {
         }
     }
 
-    fn deny(
+    pub(crate) fn deny(
         question: String,
         held: impl fmt::Display,
         rules: Vec<Origin>,
@@ -353,12 +353,12 @@ struct Reach {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Named {
+pub(crate) struct Named {
     name: String,
     rule: Origin,
 }
 
-fn named((name, rule): (&impl fmt::Display, &Origin)) -> Named {
+pub(crate) fn named((name, rule): (&impl fmt::Display, &Origin)) -> Named {
     Named {
         name: name.to_string(),
         rule: rule.clone(),

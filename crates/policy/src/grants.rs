@@ -3,8 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use bailiwick_core::Capability;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::context::{self, ContextGrants};
 use crate::env::EnvName;
 use crate::error::PolicyWidened;
+use crate::explain::named;
 use crate::network::Net;
 use crate::order::Widening;
 use crate::origin::Origin;
@@ -16,7 +22,8 @@ use crate::rights::Rights;
 ///
 /// `read` and `write` hold for every run. `param_read` and `param_write` hold nothing by
 /// themselves: they say beneath which roots a call may name a path, and that path alone is opened,
-/// for that call. Writing includes reading.
+/// for that call. Writing includes reading. `context` is for isolated tools alone: a script cannot
+/// call a member of it.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     pub(crate) read: Vec<PathGrant>,
@@ -25,6 +32,7 @@ pub struct Grants {
     pub(crate) param_write: Vec<PathGrant>,
     pub(crate) env: BTreeMap<EnvName, Origin>,
     pub(crate) net: Option<(Net, Origin)>,
+    pub(crate) context: ContextGrants,
     pub(crate) undeclared_scripts: Option<Origin>,
 }
 
@@ -59,6 +67,19 @@ impl Grants {
         self.net.as_ref().map(|(net, origin)| (net, origin))
     }
 
+    /// Returns the members and namespaces of `context` that isolated tools call, each with its
+    /// origin.
+    ///
+    /// A member of `fs` works on what [`read`](Self::read) and [`write`](Self::write) hold.
+    pub fn context(&self) -> &BTreeMap<Capability, Origin> {
+        &self.context
+    }
+
+    /// Returns the rule that grants a member of `context`: its own, or that of its namespace.
+    pub fn context_rule(&self, member: &Capability) -> Option<&Origin> {
+        context::rule_for(&self.context, member)
+    }
+
     /// Returns the rule that allows scripts which the skill does not declare, if there is one.
     pub fn undeclared_scripts(&self) -> Option<&Origin> {
         self.undeclared_scripts.as_ref()
@@ -66,7 +87,8 @@ impl Grants {
 
     /// Says whether nothing outside the skill's own workspace can be reached.
     ///
-    /// A call under such grants needs no question: there is nothing to approve.
+    /// A call under such grants needs no question: there is nothing to approve. The clock and
+    /// randomness of `context` reach nothing.
     pub fn reach_nothing(&self) -> bool {
         self.read.is_empty()
             && self.write.is_empty()
@@ -74,9 +96,45 @@ impl Grants {
             && self.param_write.is_empty()
             && self.env.is_empty()
             && self.net.is_none()
+            && !self.context.keys().any(context::reaches_out)
     }
 
-    /// Adds what holds for every run to a policy.
+    /// Lists what an isolated tool holds, one line a grant: `context` first, then the roots that
+    /// members of `fs` work on.
+    ///
+    /// Parameters, variables and the network are for scripts and are left out.
+    pub fn isolated_lines(&self) -> Vec<String> {
+        self.context_lines(|_| true)
+            .chain(self.root_lines())
+            .collect()
+    }
+
+    /// Lists what a call of an isolated tool can reach outside its guest, one line a grant.
+    ///
+    /// It is empty where there is nothing to approve: without a member of `context` a guest reaches
+    /// no root, and the clock and randomness reach nothing.
+    pub fn isolated_reach(&self) -> Vec<String> {
+        let context: Vec<_> = self.context_lines(context::reaches_out).collect();
+        if context.is_empty() {
+            return context;
+        }
+        context.into_iter().chain(self.root_lines()).collect()
+    }
+
+    fn context_lines(&self, counts: fn(&Capability) -> bool) -> impl Iterator<Item = String> {
+        let counted = self.context.iter().filter(move |(name, _)| counts(name));
+        counted.map(|(name, origin)| format!("context {name} ({origin})"))
+    }
+
+    fn root_lines(&self) -> impl Iterator<Item = String> {
+        let lists = [("read", &self.read), ("write", &self.write)];
+        lists.into_iter().flat_map(|(access, roots)| {
+            let line = move |root: &PathGrant| format!("{access} {} ({})", root.path, root.origin);
+            roots.iter().map(line)
+        })
+    }
+
+    /// Adds what holds for every run of a script to a policy.
     #[must_use]
     pub fn apply(&self, policy: SandboxPolicy) -> SandboxPolicy {
         let policy = grant_all(policy, &self.read, Rights::READ_ONLY);
@@ -149,6 +207,11 @@ impl Grants {
                 .entry(name.clone())
                 .or_insert_with(|| origin.clone());
         }
+        for (name, origin) in &other.context {
+            self.context
+                .entry(name.clone())
+                .or_insert_with(|| origin.clone());
+        }
         self.net = match (self.net, &other.net) {
             (Some(mine), Some(theirs)) if theirs.0.is_within(&mine.0) => Some(mine),
             (mine, None) => mine,
@@ -180,6 +243,24 @@ impl Grants {
     }
 }
 
+/// Every grant with its rule, under the keys of the policy file.
+impl Serialize for Grants {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut grants = serializer.serialize_struct("Grants", 8)?;
+        grants.serialize_field("read", &self.read)?;
+        grants.serialize_field("write", &self.write)?;
+        grants.serialize_field("param_read", &self.param_read)?;
+        grants.serialize_field("param_write", &self.param_write)?;
+        grants.serialize_field("env", &self.env.iter().map(named).collect::<Vec<_>>())?;
+        let network: Vec<_> = self.net().map(named).into_iter().collect();
+        grants.serialize_field("network", &network)?;
+        let context: Vec<_> = self.context.iter().map(named).collect();
+        grants.serialize_field("context", &context)?;
+        grants.serialize_field("undeclared_scripts", &self.undeclared_scripts)?;
+        grants.end()
+    }
+}
+
 fn grant_all(policy: SandboxPolicy, roots: &[PathGrant], rights: Rights) -> SandboxPolicy {
     roots.iter().fold(policy, |policy, root| {
         policy.grant(root.path.clone(), rights, root.origin.clone())
@@ -187,9 +268,10 @@ fn grant_all(policy: SandboxPolicy, roots: &[PathGrant], rights: Rights) -> Sand
 }
 
 /// A root and the rule that names it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct PathGrant {
     pub(crate) path: HostPath,
+    #[serde(rename = "rule")]
     pub(crate) origin: Origin,
 }
 
@@ -248,6 +330,11 @@ mod tests {
         }
     }
 
+    fn context(names: &[&str]) -> ContextGrants {
+        let names = names.iter().map(|name| name.parse().unwrap());
+        names.map(|name| (name, Origin::Code)).collect()
+    }
+
     fn path(text: &str) -> HostPath {
         text.parse().unwrap()
     }
@@ -294,7 +381,62 @@ mod tests {
             ..Grants::default()
         };
         assert!(grants.reach_nothing());
+        grants.context = context(&["clock", "random"]);
+        assert!(grants.reach_nothing());
         grants.param_read.push(root("/docs"));
         assert!(!grants.reach_nothing());
+
+        let grants = Grants {
+            context: context(&["clock", "notes"]),
+            ..Grants::default()
+        };
+        assert!(!grants.reach_nothing());
+    }
+
+    #[test]
+    fn an_isolated_tool_reaches_roots_only_through_a_member() {
+        let mut grants = Grants {
+            read: vec![root("/docs")],
+            param_read: vec![root("/data")],
+            context: context(&["clock"]),
+            ..Grants::default()
+        };
+        assert_eq!(grants.isolated_reach(), [""; 0]);
+        let held = ["context clock (host code)", "read /docs (host code)"];
+        assert_eq!(grants.isolated_lines(), held);
+
+        grants.write.push(root("/out"));
+        grants.context.extend(context(&["fs.read"]));
+        let reach = [
+            "context fs.read (host code)",
+            "read /docs (host code)",
+            "write /out (host code)",
+        ];
+        assert_eq!(grants.isolated_reach(), reach);
+        assert_eq!(grants.isolated_lines()[0], "context clock (host code)");
+        assert_eq!(grants.isolated_lines()[1..], reach);
+    }
+
+    #[test]
+    fn the_union_of_grants_of_context_holds_what_either_holds() {
+        let of = |names: &[&str]| Grants {
+            context: context(names),
+            ..Grants::default()
+        };
+        let both = of(&["fs.read"]).union(&of(&["fs", "notes"]));
+        let rule = |member: &str| both.context_rule(&member.parse().unwrap()).is_some();
+        assert!(rule("fs.read") && rule("fs.grep") && rule("notes.list"));
+        assert!(!rule("web.fetch"));
+    }
+
+    #[test]
+    fn says_every_grant_in_json_with_its_rule() {
+        let grants = Grants {
+            read: vec![root("/docs")],
+            context: context(&["notes"]),
+            ..Grants::default()
+        };
+        let json = serde_json::to_string(&grants).unwrap();
+        insta::assert_snapshot!(json, @r#"{"read":[{"path":"/docs","rule":"host code"}],"write":[],"param_read":[],"param_write":[],"env":[],"network":[],"context":[{"name":"notes","rule":"host code"}],"undeclared_scripts":null}"#);
     }
 }

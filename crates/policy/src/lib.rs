@@ -60,6 +60,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod context;
 mod effective;
 mod env;
 mod error;
@@ -67,6 +68,8 @@ mod explain;
 mod file;
 mod grants;
 mod host_port;
+mod isolate;
+mod isolated;
 mod limits;
 mod nearest;
 mod network;
@@ -92,6 +95,7 @@ pub use crate::file::{
 };
 pub use crate::grants::{Access, Grants, PathGrant};
 pub use crate::host_port::{HostPort, HostPortError, HostPorts};
+pub use crate::isolate::{IsolateAxis, IsolateLimits};
 pub use crate::limits::{LimitAxis, LimitUnit, Limits, RunLimits};
 pub use crate::network::{Net, Unix};
 pub use crate::order::{Axis, Widening};

@@ -155,7 +155,7 @@ pub enum LimitUnit {
 }
 
 /// A type that the bound of an axis is handed out as.
-trait Quantity {
+pub(crate) trait Quantity {
     fn pack(self) -> u64;
     fn unpack(amount: u64) -> Self;
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::grants::Access;
+use crate::isolate::IsolateAxis;
 use crate::limits::LimitAxis;
 use crate::origin::Origin;
 use crate::path::HostPath;
@@ -203,6 +204,12 @@ impl Widening {
         }
     }
 
+    /// Names what the axis has more than one of.
+    pub(crate) fn about(mut self, at: &impl fmt::Display) -> Self {
+        self.at = Some(at.to_string());
+        self
+    }
+
     pub(crate) fn missing(axis: Axis, at: &impl fmt::Display, origin: &Origin) -> Self {
         Self {
             at: Some(at.to_string()),
@@ -237,12 +244,16 @@ impl fmt::Display for Widening {
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Axis {
+    /// Members of `context`, which isolated tools call.
+    Context,
     /// Variables of the environment.
     Env,
     /// Programs that may be started.
     Exec,
     /// Files and folders.
     Files,
+    /// One limit of isolated tools.
+    IsolateLimit(IsolateAxis),
     /// One limit.
     Limit(LimitAxis),
     /// Reach over IP.
@@ -259,9 +270,11 @@ impl Axis {
     /// Returns the name used in reports and errors.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Context => "context",
             Self::Env => "env",
             Self::Exec => "exec",
             Self::Files => "fs",
+            Self::IsolateLimit(axis) => axis.qualified(),
             Self::Limit(axis) => axis.as_str(),
             Self::Net => "net",
             Self::Require => "require",
@@ -273,9 +286,11 @@ impl Axis {
     /// Returns the key of a policy file that bounds the axis, if one does.
     fn key(self) -> Option<String> {
         let key = match self {
+            Self::Context => "`context` in [session]",
             Self::Env => "`env` in [session]",
             Self::Exec => "`exec` in [interpreters]",
             Self::Files => "`read` or `write` in [session]",
+            Self::IsolateLimit(axis) => return Some(format!("`{axis}` in [limits.isolate]")),
             Self::Limit(axis) => return Some(format!("`{axis}` in [limits]")),
             Self::Net => "`network` in [session]",
             Self::Require => "`require` in [sandbox]",

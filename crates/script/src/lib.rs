@@ -49,4 +49,4 @@ pub use crate::interpreter::{Interpreter, Interpreters};
 pub use crate::script::{Script, ScriptPlan, grant_lines, ungranted};
 pub use crate::tier::{ScriptGrants, ScriptRunner, ScriptSettings, ScriptTier};
 pub use crate::tool::ScriptTool;
-pub use crate::workspace::{DirWorkspace, Revision, SkillWorkspace, WorkspaceFile};
+pub use crate::workspace::{DirWorkspace, Revision, SkillWorkspace};

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bailiwick_core::{ArtifactStore, Code, Digest, SkillError, SkillName};
+use bailiwick_core::{ArtifactStore, Code, Digest, SkillError, SkillFile, SkillName};
 use bailiwick_policy::{EffectivePolicy, Grants, HostPath, SandboxPolicy, derive};
 use bailiwick_sandbox::{Base, Compiled, Host, Program, SandboxError, Session};
 
 use crate::interpreter::{Interpreter, Interpreters};
-use crate::workspace::{Revision, SkillWorkspace, WorkspaceFile};
+use crate::workspace::{Revision, SkillWorkspace};
 
 /// What a host decides about its scripts: the session's ceiling, the interpreters, the limits.
 ///
@@ -150,7 +150,7 @@ impl ScriptRunner {
         &self,
         skill: &SkillName,
         digest: Option<Digest>,
-        files: &[WorkspaceFile],
+        files: &[SkillFile],
     ) -> Result<Arc<Revision>, SkillError> {
         Revision::materialize(self.workspace.clone(), skill, digest, files)
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bailiwick_core::{Code, Digest, ModeClass, SkillError, SkillName, SkillPath};
+use bailiwick_core::{Code, Digest, ModeClass, SkillError, SkillFile, SkillName, SkillPath};
 use cap_std::ambient_authority;
 use cap_std::fs::{
     Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _, Permissions,
@@ -18,37 +18,6 @@ use cap_std::fs::{
 use bailiwick_sandbox::SCRATCH_LINKS;
 
 use crate::error::ScriptError;
-
-/// One file on its way into a workspace.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct WorkspaceFile {
-    /// The path inside the skill.
-    pub path: SkillPath,
-    /// The class of its mode.
-    pub mode: ModeClass,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
-impl WorkspaceFile {
-    /// Describes a file.
-    pub fn new(path: SkillPath, mode: ModeClass, bytes: Vec<u8>) -> Self {
-        Self { path, mode, bytes }
-    }
-
-    /// Computes the digest of a skill from its files (contracts 7.10).
-    pub fn digest(files: &[Self]) -> Digest {
-        Digest::of_package(files.iter().map(|file| {
-            (
-                file.path.as_str(),
-                file.mode,
-                file.bytes.len() as u64,
-                Digest::of(&file.bytes),
-            )
-        }))
-    }
-}
 
 /// Keeps copies of skills' files.
 ///
@@ -63,11 +32,7 @@ pub trait SkillWorkspace: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// `E_SKILL_WORKSPACE_FAILED`; nothing is left behind.
-    fn materialize(
-        &self,
-        skill: &SkillName,
-        files: &[WorkspaceFile],
-    ) -> Result<PathBuf, SkillError>;
+    fn materialize(&self, skill: &SkillName, files: &[SkillFile]) -> Result<PathBuf, SkillError>;
 
     /// Removes a root that [`materialize`](Self::materialize) returned.
     ///
@@ -125,7 +90,7 @@ impl DirWorkspace {
         })
     }
 
-    fn fill(&self, name: &str, files: &[WorkspaceFile]) -> std::io::Result<()> {
+    fn fill(&self, name: &str, files: &[SkillFile]) -> std::io::Result<()> {
         open_to_all(&self.dir, Path::new(name))?;
         let root = self.dir.open_dir(name)?;
         for file in files {
@@ -162,11 +127,7 @@ impl DirWorkspace {
 }
 
 impl SkillWorkspace for DirWorkspace {
-    fn materialize(
-        &self,
-        skill: &SkillName,
-        files: &[WorkspaceFile],
-    ) -> Result<PathBuf, SkillError> {
+    fn materialize(&self, skill: &SkillName, files: &[SkillFile]) -> Result<PathBuf, SkillError> {
         let name = format!("{skill}-{}", self.next.fetch_add(1, Ordering::Relaxed));
         match self.fill(&name, files) {
             Ok(()) => Ok(self.base.join(&self.own).join(name)),
@@ -234,9 +195,9 @@ impl Revision {
         workspace: Arc<dyn SkillWorkspace>,
         skill: &SkillName,
         digest: Option<Digest>,
-        files: &[WorkspaceFile],
+        files: &[SkillFile],
     ) -> Result<Arc<Self>, SkillError> {
-        if digest.is_some_and(|digest| digest != WorkspaceFile::digest(files)) {
+        if digest.is_some_and(|digest| digest != SkillFile::digest(files)) {
             return Err(ScriptError::Changed {
                 skill: skill.to_string(),
             }
@@ -382,8 +343,8 @@ const LOCK_SUFFIX: &str = ".lock";
 mod tests {
     use super::*;
 
-    fn file(path: &str, bytes: &[u8]) -> WorkspaceFile {
-        WorkspaceFile::new(path.parse().unwrap(), ModeClass::Regular, bytes.to_vec())
+    fn file(path: &str, bytes: &[u8]) -> SkillFile {
+        SkillFile::new(path.parse().unwrap(), ModeClass::Regular, bytes.to_vec())
     }
 
     fn skill() -> SkillName {
@@ -413,7 +374,7 @@ mod tests {
     fn files_that_are_not_those_of_the_digest_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Arc::new(DirWorkspace::open(folder.path()).unwrap());
-        let digest = WorkspaceFile::digest(&[file("a", b"x")]);
+        let digest = SkillFile::digest(&[file("a", b"x")]);
         let error = Revision::materialize(workspace, &skill(), Some(digest), &[file("a", b"y")])
             .unwrap_err();
         assert_eq!(error.code(), Code::DigestMismatch);

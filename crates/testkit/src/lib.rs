@@ -22,19 +22,24 @@
 //! # What it does not enforce
 //!
 //! Nothing: it is a dependency of tests only, and depends on `core` alone so that every other
-//! crate can use it.
+//! crate can use it. With the feature `host` it also brings members of `context`, for tests of
+//! guests.
 
 #![forbid(unsafe_code)]
 
 pub mod gates;
 pub mod hostile;
+#[cfg(feature = "host")]
+pub mod members;
 
 mod recorder;
 mod sandbox;
+mod shared;
 mod wait;
 mod workspace;
 
 pub use crate::recorder::Recorder;
 pub use crate::sandbox::require_sandbox;
+pub use crate::shared::private_folder;
 pub use crate::wait::{Patience, Release, wait_until};
 pub use crate::workspace::TempWorkspace;

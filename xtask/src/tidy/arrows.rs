@@ -79,9 +79,7 @@ pub(crate) fn check(packages: &[Package]) -> Vec<Finding> {
                     format!("must not depend on {name}"),
                 ));
             }
-            let home = HOMES
-                .iter()
-                .find(|home| home.family.iter().any(|crate_name| crate_name == name));
+            let home = HOMES.iter().find(|home| home.is_of(name));
             if let Some(home) = home.filter(|home| !home.allows(&package.name, *kind)) {
                 let only = home.packages.join(" and ");
                 findings.push(Finding::new(
@@ -188,7 +186,7 @@ const ALLOWED: &[Row] = &[
     },
     Row {
         name: "bailiwick-testkit",
-        normal: &["bailiwick-core"],
+        normal: &["bailiwick-core", "bailiwick-host"],
     },
     Row {
         name: "bailiwick-conformance",
@@ -222,6 +220,7 @@ const ALLOWED: &[Row] = &[
 
 /// A family of crates that only some packages may use, so that it stays replaceable and unseen.
 struct Home {
+    /// Names; one that ends in `*` stands for all that begin like it.
     family: &'static [&'static str],
     packages: &'static [&'static str],
     /// Whether a build script of those packages may use it.
@@ -229,6 +228,15 @@ struct Home {
 }
 
 impl Home {
+    fn is_of(&self, name: &str) -> bool {
+        self.family
+            .iter()
+            .any(|member| match member.strip_suffix('*') {
+                Some(beginning) => name.starts_with(beginning),
+                None => *member == name,
+            })
+    }
+
     fn allows(&self, package: &str, kind: Kind) -> bool {
         self.packages.contains(&package) && (kind != Kind::Build || self.in_build_scripts)
     }
@@ -237,11 +245,8 @@ impl Home {
 const HOMES: &[Home] = &[
     Home {
         family: &["wasmtime", "wasmtime-wasi", "wasmtime-wizer"],
-        packages: &[
-            "bailiwick-isolate",
-            "bailiwick-quickjs",
-            "bailiwick-benches",
-        ],
+        packages: &["bailiwick-isolate", "bailiwick-quickjs"],
+        // A build script's wasmtime would be compiled a second time, with other features.
         in_build_scripts: false,
     },
     Home {
@@ -255,9 +260,20 @@ const HOMES: &[Home] = &[
         in_build_scripts: true,
     },
     Home {
-        family: &["oxc"],
+        family: &["oxc", "oxc_*"],
         packages: &["bailiwick-js-syntax"],
         in_build_scripts: true,
+    },
+    Home {
+        family: &["rquickjs-sys"],
+        packages: &["bailiwick-quickjs"],
+        in_build_scripts: false,
+    },
+    Home {
+        // The engine as native code, which is what a guest is compared with.
+        family: &["rquickjs", "rquickjs-core"],
+        packages: &["bailiwick-benches"],
+        in_build_scripts: false,
     },
 ];
 
@@ -312,7 +328,15 @@ mod tests {
         assert_eq!(found("bailiwick-quickjs", "wasmtime", None), 0);
         assert_eq!(found("bailiwick-quickjs", "wasmtime", Some("build")), 1);
         assert_eq!(found("bailiwick", "wasmtime", None), 1);
+        assert_eq!(found("bailiwick-benches", "wasmtime", None), 1);
+        assert_eq!(found("bailiwick-quickjs", "oxc_ast", None), 1);
+        assert_eq!(found("bailiwick-quickjs", "rquickjs-sys", None), 0);
+        assert_eq!(found("bailiwick-isolate", "rquickjs-sys", None), 1);
+        assert_eq!(found("bailiwick-benches", "rquickjs", None), 0);
+        assert_eq!(found("bailiwick-quickjs", "rquickjs", None), 1);
         assert_eq!(found("bailiwick", "rusqlite", None), 1);
+        assert_eq!(found("bailiwick-quickjs", "oxc_parser", None), 1);
+        assert_eq!(found("bailiwick-js-syntax", "oxc_parser", None), 0);
         assert_eq!(found("bailiwick-script", "landlock", None), 1);
         assert_eq!(found("bailiwick-sandbox", "landlock", None), 0);
     }

@@ -18,7 +18,12 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
         .quiet()
         .read()?)
     };
-    findings.extend(absent(&tree("module", "{p}")?, "module", NOT_IN_MODULE));
+    for (features, banned) in ABSENT {
+        let tree = tree(features, "{p}")?;
+        for family in *banned {
+            findings.extend(absent(&tree, features, family));
+        }
+    }
     let program = cmd!(
         sh,
         "cargo tree -p bailiwick-cli -e normal,build --prefix none --format {NAME_AND_FEATURES} --locked"
@@ -36,20 +41,38 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Finding>> {
 /// What each line of the tree holds: the package and the features it is built with.
 const NAME_AND_FEATURES: &str = "{p} [{f}]";
 
-/// Crates that only other tiers need.
-const NOT_IN_MODULE: &[&str] = &[
-    "wasmtime",
+/// What a choice of features must not compile. Only JavaScript needs clang, in the build script of
+/// `bailiwick-quickjs`.
+const ABSENT: &[(&str, &[&[&str]])] = &[
+    ("module", &[GUESTS, JAVASCRIPT, KERNEL, DATABASE]),
+    ("script", &[GUESTS, JAVASCRIPT, DATABASE]),
+    ("package", &[GUESTS, JAVASCRIPT, KERNEL, DATABASE]),
+    ("host", &[GUESTS, JAVASCRIPT, KERNEL, DATABASE]),
+    ("module,package,script,store", &[GUESTS, JAVASCRIPT]),
+    ("isolate", &[JAVASCRIPT, KERNEL, DATABASE]),
+    ("quickjs", &[KERNEL, DATABASE]),
+    // The source of the engine is compiled by clang and never as Rust.
+    ("full", &[&["rquickjs-sys", "rquickjs"]]),
+];
+
+const GUESTS: &[&str] = &["wasmtime", "wasmtime-wizer", "bailiwick-isolate"];
+const JAVASCRIPT: &[&str] = &[
+    "bailiwick-js-syntax",
+    "bailiwick-quickjs",
+    "oxc",
+    "oxc_parser",
+    "oxc_semantic",
+    "rquickjs",
+    "rquickjs-sys",
+];
+const KERNEL: &[&str] = &[
     "landlock",
     "seccompiler",
-    "rusqlite",
-    "libsqlite3-sys",
-    "oxc",
     "nix",
     "bailiwick-sandbox",
     "bailiwick-script",
-    "bailiwick-isolate",
-    "bailiwick-quickjs",
 ];
+const DATABASE: &[&str] = &["rusqlite", "libsqlite3-sys"];
 
 /// The feature of `bailiwick-sandbox` that leaves layers out so that tests can see them missed.
 const WEAKEN: &str = "weaken";
@@ -140,7 +163,7 @@ mod tests {
     #[test]
     fn a_banned_crate_is_found_once() {
         let tree = "bailiwick v0.1.0 (/x)\nlandlock v0.4.4\nlandlock v0.4.4 (*)\nserde v1.0.0";
-        let found = absent(tree, "module", NOT_IN_MODULE);
+        let found = absent(tree, "module", KERNEL);
         assert_eq!(found.len(), 1);
         assert_eq!(
             found[0].to_string(),

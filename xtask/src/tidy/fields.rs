@@ -84,6 +84,7 @@ const ELSEWHERE: &[&str] = &[
     ", SANDBOX)",
     ", LIMIT)",
     ", LOWER)",
+    ", ISOLATE)",
     ", \"the gate\")",
     ", \"the call path\")",
 ];

@@ -6,37 +6,14 @@ use bailiwick_core::{
 use bailiwick_script::{Interpreters, ungranted};
 use serde_json::{Value, json};
 
-use crate::Policy;
-use crate::manager::{CallRequest, SkillManager};
+use crate::manager::SkillManager;
+use crate::request::CallRequest;
 use crate::tools::Published;
 
 impl SkillManager {
-    /// Returns the policy that the manager works under.
-    pub fn policy(&self) -> &Policy {
-        &self.inner().scripts.config.policy
-    }
-
     /// Returns who may run scripts here, and which presets are absent.
     pub fn interpreters(&self) -> &Interpreters {
         &self.inner().scripts.interpreters
-    }
-
-    /// Returns when a person should be asked about a tool of a loaded skill.
-    ///
-    /// # Errors
-    ///
-    /// `E_SKILL_NOT_FOUND` and `E_SKILL_NOT_LOADED`.
-    pub fn ask(&self, tool: &str) -> Result<bailiwick_policy::Ask, SkillError> {
-        let published = self.find_tool(tool)?;
-        let spec = published.tool.spec();
-        self.inner().with_loaded(&spec.provenance.skill, |loaded| {
-            loaded
-                .entry
-                .as_ref()
-                .map_or(bailiwick_policy::Ask::OncePerDigest, |entry| {
-                    entry.ask(&spec.name)
-                })
-        })
     }
 
     /// Calls a script that a loaded skill ships and does not declare (contracts 5.1).

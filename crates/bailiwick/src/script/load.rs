@@ -2,46 +2,33 @@
 
 use std::sync::{Arc, PoisonError};
 
-use bailiwick_core::{Code, SkillDescriptor, SkillError, SkillPath};
+use bailiwick_core::{Code, SkillDescriptor, SkillError, SkillFile};
 use bailiwick_policy::SkillGrants;
-use bailiwick_script::{ScriptTool, WorkspaceFile};
+use bailiwick_script::ScriptTool;
 
-use crate::catalog::{Found, within};
 use crate::manager::{Ready, SkillManager};
 use crate::script::{LoadedScripts, off_the_executor};
 
 impl SkillManager {
-    /// Builds and checks the tools of a skill's scripts.
-    ///
-    /// The files are read once: what is verified, stamped and granted to is what will run.
+    /// Builds and checks the tools of a skill's scripts from the files that were read.
     pub(crate) async fn prepare_scripts(
         &self,
-        found: &Found,
         descriptor: &SkillDescriptor,
+        files: &[SkillFile],
         ready: &mut Ready,
     ) -> Result<(), SkillError> {
         let scripts = &self.inner().scripts;
-        let files = match descriptor.digest {
-            None if descriptor.scripts.is_empty() => Vec::new(),
-            Some(_) | None => self.files(found).await?,
-        };
-        let mut descriptor = descriptor.clone();
-        if descriptor.digest.is_none() && !files.is_empty() {
-            descriptor.digest = Some(WorkspaceFile::digest(&files));
-            ready.provenance = descriptor.provenance();
-        }
-        let entry = scripts.entry(found, &descriptor)?;
-        ready.entry = entry.cloned();
-        ready.notes.extend(scripts.passed_over(found, entry));
-        let (declared, undeclared) = scripts.check(entry, &descriptor, &ready.provenance)?;
+        let entry = ready.entry.clone();
+        let entry = entry.as_ref();
+        let (declared, undeclared) = scripts.check(entry, descriptor, &ready.provenance)?;
         if declared.is_empty() && undeclared.is_none() {
             return Ok(());
         }
-        check_listed(&descriptor, &files)?;
+        check_listed(descriptor, files)?;
         let runner = scripts.runner(&self.inner().artifacts).await?;
         let (digest, skill) = (descriptor.digest, descriptor.name.clone());
         let revision = {
-            let runner = runner.clone();
+            let (runner, files) = (runner.clone(), files.to_vec());
             off_the_executor(move || runner.materialize(&skill, digest, &files)).await?
         };
         let ready_to_run =
@@ -64,23 +51,6 @@ impl SkillManager {
             revision,
         });
         Ok(())
-    }
-
-    /// Reads every file of a skill: the bytes that are verified are the bytes that run.
-    async fn files(&self, found: &Found) -> Result<Vec<WorkspaceFile>, SkillError> {
-        let (source, skill) = (found.source.as_ref(), &found.skill);
-        let deadline = self.inner().source_deadline;
-        let entries = within(source, deadline, |cancel| source.list(skill, cancel)).await?;
-        SkillPath::parse_list(entries.iter().map(|entry| &entry.path))?;
-        let mut files = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let bytes = within(source, deadline, |cancel| {
-                source.read(skill, Some(&entry.path), cancel)
-            })
-            .await?;
-            files.push(WorkspaceFile::new(entry.path, entry.mode, bytes));
-        }
-        Ok(files)
     }
 
     /// Compiles the tool's confinement, and runs a no-op under it once per interpreter: what cannot
@@ -106,7 +76,7 @@ impl SkillManager {
 }
 
 /// Refuses a declared script whose file the source does not list.
-fn check_listed(descriptor: &SkillDescriptor, files: &[WorkspaceFile]) -> Result<(), SkillError> {
+fn check_listed(descriptor: &SkillDescriptor, files: &[SkillFile]) -> Result<(), SkillError> {
     let missing = descriptor
         .scripts
         .iter()

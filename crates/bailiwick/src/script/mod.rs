@@ -17,14 +17,12 @@ use bailiwick_script::{
 };
 use tokio::sync::OnceCell;
 
-use crate::Policy;
+use crate::rules::Rules;
 
 /// What a builder was told about scripts.
 #[derive(Default)]
 pub(crate) struct ScriptConfig {
-    pub(crate) policy: Policy,
     pub(crate) workspace: Option<PathBuf>,
-    pub(crate) apart: Vec<PathBuf>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) interpreters: Vec<Interpreter>,
     pub(crate) host: Option<Host>,
@@ -39,9 +37,8 @@ impl ScriptConfig {
     ///
     /// `E_SKILL_SCRIPT_POLICY_WIDENED` for grants of the command line beyond the policy file, and
     /// `E_INVALID_SKILLS_CONFIG` for an interpreter of the file that is no program.
-    pub(crate) fn checked(self) -> Result<Scripts, SkillError> {
-        let file = self.policy.file();
-        let cli = self.policy.cli_grants();
+    pub(crate) fn checked(self, rules: Arc<Rules>) -> Result<Scripts, SkillError> {
+        let (file, cli) = (rules.file(), rules.cli());
         let mut session = match &self.permissive_ceiling {
             None => file.ceiling(cli)?,
             // The subset proof has another ceiling; what a person grants is not held to this one.
@@ -73,6 +70,7 @@ impl ScriptConfig {
         }
         Ok(Scripts {
             config: self,
+            rules,
             session,
             interpreters,
             tier: OnceLock::new(),
@@ -86,6 +84,7 @@ impl ScriptConfig {
 /// The script side of a manager.
 pub(crate) struct Scripts {
     config: ScriptConfig,
+    rules: Arc<Rules>,
     session: SandboxPolicy,
     interpreters: Interpreters,
     tier: OnceLock<Arc<ScriptTier>>,
@@ -118,7 +117,7 @@ impl Scripts {
         if let Some(tier) = self.tier.get() {
             return Ok(tier);
         }
-        let file = self.config.policy.file();
+        let file = self.rules.file();
         let mut settings = ScriptSettings::new(self.session.clone());
         settings.base = match file.base() {
             bailiwick_policy::Base::Usr => bailiwick_sandbox::Base::Usr,
@@ -144,9 +143,9 @@ impl Scripts {
         let bring_up = || async {
             let tier = self.tier()?.clone();
             let folder = self.folder()?;
-            let cgroup = self.config.policy.file().cgroup().cloned();
+            let cgroup = self.rules.file().cgroup().cloned();
             let (host, artifacts) = (self.config.host.clone(), artifacts.clone());
-            let apart = self.config.apart.clone();
+            let apart = self.rules.apart().to_vec();
             let required = self.session.required().clone();
             off_the_executor(move || {
                 let host = match host {
@@ -171,7 +170,7 @@ impl Scripts {
         if let Some(folder) = &self.config.workspace {
             return Ok(folder.clone());
         }
-        if let Some(folder) = self.config.policy.file().workspace_dir() {
+        if let Some(folder) = self.rules.file().workspace_dir() {
             return Ok(folder.as_path().to_owned());
         }
         let mut own = self

@@ -9,6 +9,8 @@
 mod bed;
 mod catalog;
 mod fields;
+mod isolated;
+mod isolated_fields;
 mod lifecycle;
 mod names;
 mod policy;

@@ -344,7 +344,10 @@ async fn a_listed_tool_file_never_runs_as_a_script() {
     let skill = bailiwick::InMemorySkill::new(
         "---\nname: demo\ndescription: For tests.\ntools:\n  - peek\n---\n",
     )
-    .file("scripts/peek.js", "console.log(1)\n");
+    .file(
+        "scripts/peek.js",
+        "export const description = \"Peeks.\";\nexport const parameters = {};\nexport async function execute() {}\n",
+    );
     let policy = Policy::built_in().with_cli_grants(cli);
     let Some(manager) = loaded(policy, skill).await else {
         return;

@@ -1,10 +1,11 @@
 //! `call`: one tool, or one script.
 
-use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use std::{io, iter};
 
-use bailiwick::core::WireError;
+use bailiwick::core::{Updates, WireError, one_line};
 use bailiwick::{
     ArtifactStore as _, CallReport, CallRequest, CancelToken, Code, Content, Error, Media, Outcome,
     Response, Tier,
@@ -17,7 +18,8 @@ use crate::cli::Call;
 use crate::error::{cannot, not_json, not_utf8, usage};
 use crate::folder;
 use crate::gate::TerminalGate;
-use crate::policy::Chosen;
+use crate::output::Output;
+use crate::policy::{Basis, Chosen};
 use crate::program::{DONE, Program, block_on};
 use crate::session::{self, Skills};
 use crate::target::Target;
@@ -79,22 +81,41 @@ async fn attempt(program: &Program, arguments: &Call) -> Result<Outcome, Error> 
         }
     };
     manager.shutdown().await;
-    outcome.result = outcome.result.map_err(advised);
+    outcome.result = outcome.result.map_err(|error| advised(error, &chosen));
     Ok(outcome)
 }
 
 /// Says what to do on this command line, where the library cannot know.
-fn advised(error: Error) -> Error {
+fn advised(error: Error, chosen: &Chosen) -> Error {
     let axis = error.details().get("axis").and_then(Value::as_str);
     if error.code() == Code::ScriptPolicyWidened && axis == Some("undeclared_scripts") {
         return error.with_hint(
             "grant it for this run with `--grant undeclared_scripts`, or in the policy file with `grant.undeclared_scripts = true`",
         );
     }
+    if let Some(hint) = flags_of_files(&error, chosen) {
+        return error.with_hint(hint);
+    }
     if error.code() == Code::Cancelled && error.hint().is_none() {
         return error.with_hint("call again when the answer is wanted");
     }
     error
+}
+
+/// Names the flags that let a tool read files: the member alone would reach none, and the next
+/// refusal would say so.
+fn flags_of_files(error: &Error, chosen: &Chosen) -> Option<String> {
+    let member = error.details().get("member")?.as_str()?;
+    let has_root = !chosen.policy.cli_grants().grants().read().is_empty();
+    let is_meant = error.code() == Code::IsolatedCapabilityDenied
+        && chosen.basis == Basis::BuiltIn
+        && member.starts_with("fs.")
+        && !has_root;
+    is_meant.then(|| {
+        format!(
+            "grant it and a folder for this run with `--grant context={member} --grant read=.`, or in a policy file"
+        )
+    })
 }
 
 /// Reads everything that the call is given.
@@ -134,6 +155,7 @@ fn request(program: &Program, arguments: &Call) -> Result<CallRequest, Error> {
     }
     request.arguments = value;
     request.cwd = Some(program.config.cwd.clone());
+    request.updates = Some(progress(program.output));
     request.stdin = arguments.stdin.as_deref().map(read_stdin).transpose()?;
     Ok(request)
 }
@@ -229,8 +251,15 @@ fn show(
     report: Option<&CallReport>,
 ) -> Result<(), Error> {
     let output = program.output;
+    // What a tool logged, it logged before it answered.
+    for event in report.into_iter().flat_map(|report| &report.logs) {
+        output.note(&beside(&event.level, &event.text));
+    }
     match result {
-        Ok(response) => show_response(program, response)?,
+        Ok(response) => {
+            let is_script = report.is_some_and(|report| report.tier == Tier::Script);
+            show_response(program, response, is_script)?;
+        }
         Err(error) => {
             if let Some(text) = error.details().get("output").and_then(Value::as_str) {
                 let (stdout, stderr) = streams(text);
@@ -243,6 +272,16 @@ fn show(
         }
     }
     let Some(report) = report else { return Ok(()) };
+    if let Some(stack) = &report.stack {
+        let frames: Vec<_> = stack.lines().map(str::trim_start).collect();
+        output.note(&beside("stack", &frames.join("\n")));
+    }
+    if report.logs_dropped > 0 {
+        let dropped = report.logs_dropped;
+        output.note(&format!(
+            "note: {dropped} log events and partial results beyond the limit were dropped"
+        ));
+    }
     if result.is_err()
         && let Some(artifact) = &report.artifact
     {
@@ -261,12 +300,52 @@ fn show(
         }
     }
     for denial in &report.denials {
+        if result.as_ref().is_err_and(|error| tells(error, denial)) {
+            continue;
+        }
         output.note(&format!("note: the run was refused {}", in_words(denial)));
     }
     for warning in &report.warnings {
         output.note(&format!("warning: {warning}"));
     }
     Ok(())
+}
+
+/// Shows partial results on a terminal, a line each, and no more often than a person can follow.
+fn progress(output: Output) -> Updates {
+    let last = Mutex::new(None::<Instant>);
+    Updates::to(move |partial| {
+        let Ok(mut last) = last.lock() else { return };
+        if last.is_none_or(|last| last.elapsed() >= PACE) {
+            *last = Some(Instant::now());
+            output.progress(&beside("...", &partial_text(&partial)));
+        }
+    })
+}
+
+/// Returns what a partial result shows on one line: its texts, or its JSON where it has none.
+fn partial_text(partial: &Value) -> String {
+    let parts = partial.get("content").and_then(Value::as_array);
+    let texts = parts.into_iter().flatten();
+    let texts: Vec<_> = texts
+        .filter_map(|part| part.get("text")?.as_str())
+        .collect();
+    let text = match partial.as_str() {
+        Some(text) => text.to_owned(),
+        None if texts.is_empty() => partial.to_string(),
+        None => texts.join(" "),
+    };
+    one_line(&text, MAX_PROGRESS)
+}
+
+/// Sets a tool's own words apart, so that none of their lines looks like one of this program's.
+fn beside(word: &str, text: &str) -> String {
+    let words = iter::once(word).chain(iter::repeat(""));
+    let lines = words.zip(text.trim_end().split('\n'));
+    let lines: Vec<_> = lines
+        .map(|(word, line)| format!("{word:>5} | {line}"))
+        .collect();
+    lines.join("\n")
 }
 
 /// Takes the transcript of a failed run apart into its standard output and standard error.
@@ -285,6 +364,14 @@ fn streams(transcript: &str) -> (&str, &str) {
     both.unwrap_or((transcript, ""))
 }
 
+/// Says whether a call ended on this refusal, so that its error tells it already.
+fn tells(error: &Error, denial: &Value) -> bool {
+    let detail = |name| error.details().get(name).and_then(Value::as_str);
+    let object = detail("path").or_else(|| detail("capability"));
+    error.code() == Code::IsolatedCapabilityDenied
+        && denial.get("object").and_then(Value::as_str) == object
+}
+
 /// Says what the host saw refused.
 fn in_words(denial: &Value) -> String {
     let text = |key| denial.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -301,10 +388,10 @@ fn in_words(denial: &Value) -> String {
     )
 }
 
-fn show_response(program: &Program, response: &Response) -> Result<(), Error> {
+fn show_response(program: &Program, response: &Response, is_script: bool) -> Result<(), Error> {
     let output = program.output;
     let stream = |name| response.structured.as_ref()?.get(name)?.as_str();
-    if let (Some(stdout), Some(stderr)) = (stream("stdout"), stream("stderr")) {
+    if let (true, Some(stdout), Some(stderr)) = (is_script, stream("stdout"), stream("stderr")) {
         output.data(stdout)?;
         if !stderr.is_empty() {
             output.note(stderr);
@@ -318,6 +405,12 @@ fn show_response(program: &Program, response: &Response) -> Result<(), Error> {
         Content::Text(_) | Content::Media(_) => output.data(&response.text()),
     }
 }
+
+/// The time between two lines of progress.
+const PACE: Duration = Duration::from_millis(200);
+
+/// The most characters of one line of progress.
+const MAX_PROGRESS: usize = 200;
 
 /// Far more than any arguments that a schema accepts, in bytes.
 const MAX_ARGUMENTS: u64 = 1 << 20;
@@ -336,6 +429,25 @@ mod tests {
         assert_eq!(streams("[stderr]\nerr\n"), ("", "err\n"));
         assert_eq!(streams("[stdout]\nout\n[stderr]\nerr\n"), ("out", "err\n"));
         assert_eq!(streams("[stdout]\nout\n"), ("[stdout]\nout\n", ""));
+    }
+
+    #[test]
+    fn a_tools_words_stand_beside_a_mark_on_every_line() {
+        assert_eq!(
+            beside("warn", "one\nerror: E_X: two\n"),
+            " warn | one\n      | error: E_X: two"
+        );
+        assert_eq!(beside("error", ""), "error | ");
+    }
+
+    #[test]
+    fn a_partial_result_is_one_line_of_its_texts_or_its_json() {
+        let content = json!({ "content": [{ "type": "text", "text": "a\nb" }, { "type": "text", "text": "c" }] });
+        assert_eq!(partial_text(&content), "a b c");
+        assert_eq!(partial_text(&json!("half\r\nway")), "half way");
+        assert_eq!(partial_text(&json!({ "done": 3 })), r#"{"done":3}"#);
+        let long = partial_text(&json!("x".repeat(1000)));
+        assert!(long.chars().count() <= MAX_PROGRESS, "{long}");
     }
 
     #[test]

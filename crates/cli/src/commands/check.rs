@@ -81,7 +81,8 @@ fn verdict(checked: &[Checked]) -> Option<Error> {
     })
 }
 
-/// Lists everything that loading would refuse: what each script needs, and then the load itself.
+/// Lists everything that loading would refuse: what each script needs, what each isolated tool is,
+/// and then the load itself.
 fn refusals(program: &Program, report: &CheckReport) -> Result<Vec<Error>, Error> {
     let skills = Skills::of(DirectorySource::open(&report.location)?)?;
     let chosen = Chosen::new(&program.config, &program.global, &[])?;
@@ -102,6 +103,18 @@ fn refusals(program: &Program, report: &CheckReport) -> Result<Vec<Error>, Error
                     .err()
                     .map(Error::from),
             );
+        }
+        let isolated = package.isolated_tools();
+        if !isolated.is_empty() {
+            // A load ends at the first tool that it refuses.
+            let manager = session::manager(program, &skills, &chosen, gate.clone()).await?;
+            for tool in isolated {
+                let explained = manager
+                    .explain(&format!("{name}.{}", tool.name), None)
+                    .await;
+                refusals.extend(explained.err());
+            }
+            manager.shutdown().await;
         }
         if refusals.is_empty() {
             match session::load(program, &skills, name.as_str(), &chosen, gate).await {

@@ -1,9 +1,9 @@
 //! `inspect`: one page for a reviewer. Nothing of the skill is loaded or run.
 
-use bailiwick::core::{Digest, DiscoveredSkill, ScriptDeclaration, ToolName, one_line};
+use bailiwick::core::{Digest, DiscoveredSkill, IsolatedForm, Param, one_line};
 use bailiwick::package::{Contents, Diagnostic, Package};
-use bailiwick::sandbox_policy::{Grants, HostPath, Net, Origin, SkillGrants};
-use bailiwick::{CancelToken, Error};
+use bailiwick::sandbox_policy::{Grants, HostPath, IsolateLimits, Net, Origin, SkillGrants};
+use bailiwick::{CancelToken, Error, Tier};
 use serde_json::{Value, json};
 
 use crate::cli::Inspect;
@@ -11,6 +11,7 @@ use crate::policy::Chosen;
 use crate::program::{DONE, Program};
 use crate::session::Skills;
 use crate::table::table;
+use crate::tools::{PackageTool, ToolKind};
 
 pub(crate) fn run(program: &Program, arguments: &Inspect) -> Result<u8, Error> {
     let skills = Skills::find(program)?;
@@ -36,11 +37,15 @@ struct Page<'a> {
     tools: Vec<Reach>,
 }
 
-/// What one script could reach.
+/// What one tool could reach.
 struct Reach {
-    declaration: ScriptDeclaration,
-    name: Option<ToolName>,
-    grants: Vec<String>,
+    tool: PackageTool,
+    /// What a call reaches, one line a grant.
+    reaches: Vec<String>,
+    /// What it is granted that reaches nothing.
+    holds: Vec<String>,
+    /// The limits of each call, where they are not those of every script.
+    limits: Option<IsolateLimits>,
 }
 
 impl<'a> Page<'a> {
@@ -57,7 +62,7 @@ impl<'a> Page<'a> {
             &contents.digest,
         );
         let tools = match &entry {
-            Ok(entry) => reach(&package, skill, chosen, *entry),
+            Ok(entry) => reach(&package, chosen, *entry),
             Err(_) => Vec::new(),
         };
         let rule = entry
@@ -178,56 +183,96 @@ impl<'a> Page<'a> {
 
 impl Reach {
     fn to_text(&self) -> String {
-        let script = &self.declaration;
-        let params: Vec<_> = script
-            .params
-            .iter()
-            .map(|param| param.name.as_str())
-            .collect();
-        let mut lines = vec![format!(
-            "{} runs {} with {}({})",
-            script.name,
-            script.path,
-            script.interpreter,
-            params.join(", ")
-        )];
-        if self.grants.is_empty() {
-            lines.push("  reaches its own workspace".to_owned());
+        let tool = &self.tool;
+        let (runs, nothing) = match &tool.kind {
+            ToolKind::Script(script) => {
+                let runs = format!("with {}({})", script.interpreter, names(&script.params));
+                (runs, "its own workspace")
+            }
+            ToolKind::Isolated(form) => {
+                let runs = match form {
+                    IsolatedForm::Module => "as a module".to_owned(),
+                    IsolatedForm::Arrow { params, .. } => {
+                        format!("as an arrow function({})", names(params))
+                    }
+                };
+                (runs, "nothing outside its guest")
+            }
+        };
+        let mut lines = vec![format!("{} runs {} {runs}", tool.short, tool.path)];
+        if self.reaches.is_empty() {
+            lines.push(format!("  reaches {nothing}"));
         }
-        lines.extend(self.grants.iter().map(|grant| format!("  reaches {grant}")));
+        lines.extend(self.reaches.iter().map(|line| format!("  reaches {line}")));
+        lines.extend(self.holds.iter().map(|line| format!("  holds {line}")));
+        lines.extend(self.limits.map(|limits| format!("  limits {limits}")));
         lines.join("\n")
     }
 
     fn to_json(&self) -> Value {
-        json!({ "tool": self.name, "script": self.declaration, "reaches": self.grants })
+        let tool = &self.tool;
+        let (script, isolated) = match &tool.kind {
+            ToolKind::Script(script) => (json!(script), Value::Null),
+            ToolKind::Isolated(IsolatedForm::Module) => {
+                (Value::Null, json!({ "path": tool.path, "form": "module" }))
+            }
+            ToolKind::Isolated(IsolatedForm::Arrow {
+                description,
+                params,
+            }) => {
+                let isolated = json!({
+                    "path": tool.path,
+                    "form": "arrow",
+                    "description": description,
+                    "params": params,
+                });
+                (Value::Null, isolated)
+            }
+        };
+        json!({
+            "tool": tool.published,
+            "tier": tool.tier(),
+            "script": script,
+            "isolated": isolated,
+            "reaches": self.reaches,
+            "holds": self.holds,
+            "limits": self.limits,
+        })
     }
 }
 
-fn reach(
-    package: &Package,
-    skill: &DiscoveredSkill,
-    chosen: &Chosen,
-    entry: Option<&SkillGrants>,
-) -> Vec<Reach> {
-    let scripts = package.sidecar().scripts.iter();
-    scripts
-        .map(|declaration| {
-            let name = ToolName::for_script(&skill.name, &declaration.name).ok();
-            let grants =
-                chosen
-                    .policy
-                    .file()
-                    .grants_for(entry, name.as_ref(), chosen.policy.cli_grants());
+fn names(params: &[Param]) -> String {
+    let names: Vec<_> = params.iter().map(|param| param.name.as_str()).collect();
+    names.join(", ")
+}
+
+fn reach(package: &Package, chosen: &Chosen, entry: Option<&SkillGrants>) -> Vec<Reach> {
+    let file = chosen.policy.file();
+    let tools = PackageTool::all(package).into_iter();
+    tools
+        .map(|tool| {
+            let cli = chosen.policy.cli_grants();
+            let grants = file.grants_for(entry, tool.published.as_ref(), cli);
+            let (reaches, holds, limits) = match tool.tier() {
+                Tier::Isolated => {
+                    let reaches = grants.isolated_reach();
+                    let mut holds = grants.isolated_lines();
+                    holds.retain(|line| !reaches.contains(line));
+                    (reaches, holds, Some(file.isolate_limits_for(entry)))
+                }
+                Tier::Script | Tier::Module => (lines(&grants), Vec::new(), None),
+            };
             Reach {
-                declaration: declaration.clone(),
-                name,
-                grants: lines(&grants),
+                tool,
+                reaches,
+                holds,
+                limits,
             }
         })
         .collect()
 }
 
-/// Lists grants, one a line, each with its rule.
+/// Lists what a script is granted, one line each, with its rule.
 fn lines(grants: &Grants) -> Vec<String> {
     let paths = [
         ("read", grants.read()),

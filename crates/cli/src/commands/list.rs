@@ -1,6 +1,5 @@
 //! `list`: what was found, what wins, and what does not load.
 
-use bailiwick::core::ToolName;
 use bailiwick::package::{Package, SkillCopy};
 use bailiwick::{CancelToken, Error};
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use crate::policy::Chosen;
 use crate::program::{DONE, Program};
 use crate::session::Skills;
 use crate::table::table;
+use crate::tools::PackageTool;
 
 pub(crate) fn run(program: &Program, arguments: &List) -> Result<u8, Error> {
     let skills = Skills::find(program)?;
@@ -61,16 +61,9 @@ struct Row {
     scope: String,
     location: String,
     digest: Option<String>,
-    tools: Vec<ListedTool>,
+    tools: Vec<PackageTool>,
     /// Why this copy does not load, and what to do about it.
     refusal: Option<(String, String)>,
-}
-
-/// A tool that a copy would publish.
-struct ListedTool {
-    short: String,
-    published: String,
-    tier: &'static str,
 }
 
 impl Row {
@@ -106,18 +99,7 @@ impl Row {
     }
 
     fn describe(&mut self, package: &Package, digests: bool) {
-        let skill = &package.manifest().name;
-        self.tools = package
-            .sidecar()
-            .scripts
-            .iter()
-            .map(|script| ListedTool {
-                short: script.name.clone(),
-                published: ToolName::for_script(skill, &script.name)
-                    .map_or_else(|_| String::new(), |name| name.to_string()),
-                tier: "script",
-            })
-            .collect();
+        self.tools = PackageTool::all(package);
         if digests && self.digest.is_none() {
             match package.digest(&CancelToken::new()) {
                 Ok(digest) => self.digest = Some(digest.to_string()),
@@ -132,7 +114,13 @@ impl Row {
         let tools: Vec<_> = self
             .tools
             .iter()
-            .map(|tool| json!({ "name": tool.published, "address": format!("{}.{}", self.name, tool.short), "tier": tool.tier }))
+            .map(|tool| {
+                json!({
+                    "name": tool.published,
+                    "address": format!("{}.{}", self.name, tool.short),
+                    "tier": tool.tier(),
+                })
+            })
             .collect();
         let refusal = self
             .refusal
@@ -198,7 +186,7 @@ fn people<'a>(
 
 fn cells(row: &Row) -> [String; 5] {
     let tools: Vec<_> = row.tools.iter().map(|tool| tool.short.as_str()).collect();
-    let mut tiers: Vec<_> = row.tools.iter().map(|tool| tool.tier).collect();
+    let mut tiers: Vec<_> = row.tools.iter().map(|tool| tool.tier().as_str()).collect();
     tiers.dedup();
     [
         row.name.clone(),

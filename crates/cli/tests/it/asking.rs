@@ -133,13 +133,13 @@ enum Answer<'a> {
 }
 
 /// What came of a run whose input and messages were a terminal's.
-struct AtTerminal {
-    ran: Ran,
-    screen: String,
+pub(crate) struct AtTerminal {
+    pub(crate) ran: Ran,
+    pub(crate) screen: String,
 }
 
 /// Runs the program at a terminal and types once the question is there.
-fn at_a_terminal(world: &World, arguments: &[&str], keys: &[u8]) -> AtTerminal {
+pub(crate) fn at_a_terminal(world: &World, arguments: &[&str], keys: &[u8]) -> AtTerminal {
     answered(world, arguments, Answer::Keys(keys))
 }
 

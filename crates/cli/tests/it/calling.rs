@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::run::{Ran, World, processes_with};
 
 #[track_caller]
-fn assert_fits_the_schema(value: &Value) {
+pub(crate) fn assert_fits_the_schema(value: &Value) {
     let schema: Value =
         serde_json::from_str(include_str!("../../schema/call.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -20,12 +20,24 @@ fn every_claim_of_the_demo_holds_here() {
         .filter_map(|claim| claim["name"].as_str())
         .collect();
     for name in [
-        "tier-1", "tier-3", "read", "connect", "fork", "allocate", "loop", "grant", "cancel",
+        "tier-1",
+        "tier-2",
+        "tier-3",
+        "isolated-read",
+        "isolated-allocate",
+        "isolated-loop",
+        "read",
+        "connect",
+        "fork",
+        "allocate",
+        "loop",
+        "grant",
+        "cancel",
         "artifact",
     ] {
         assert!(names.contains(&name), "{name}");
     }
-    assert_eq!(names.len(), 25);
+    assert_eq!(names.len(), 29);
     // It needs no home of its own, and leaves nothing in the one that is there.
     assert_eq!(std::fs::read_dir(world.path("home")).unwrap().count(), 0);
 }

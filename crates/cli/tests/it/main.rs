@@ -16,6 +16,7 @@ mod calling;
 mod checking;
 mod demo;
 mod explaining;
+mod isolated;
 mod listing;
 mod policy;
 mod printing;

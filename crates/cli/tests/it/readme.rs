@@ -1,4 +1,4 @@
-//! Every command that the front page shows at a prompt.
+//! Every command that the front page and the examples show at a prompt.
 
 use std::path::{Path, PathBuf};
 
@@ -13,24 +13,43 @@ fn every_command_of_the_front_page_prints_what_it_shows_there() {
     let world = World::new();
     copy(&root.join("examples"), &world.path("examples"));
     for (line, shown) in commands {
-        let mut shell = world.command_of("/bin/sh", &["-c", line]);
-        let path = format!("{}:/usr/bin:/bin", world.program_folder().display());
-        let ran = Ran::of(
-            &shell
-                .current_dir(world.path("examples"))
-                .env("PATH", path)
-                .output()
-                .unwrap(),
-        );
-        let fails = shown.iter().any(|line| line.starts_with("error: "));
-        assert_eq!(ran.exit != 0, fails, "{line}: {ran}");
-        let text = format!("{}\n{}", ran.stderr, ran.stdout);
-        for expected in shown {
-            assert!(
-                text.lines().any(|line| fits(expected, line)),
-                "{line} does not print {expected:?}: {ran}"
-            );
+        assert_prints(&world, line, &shown);
+    }
+}
+
+#[test]
+fn every_command_of_an_example_prints_what_it_shows_there() {
+    let root = crate::run::manifest_folder().join("../..");
+    let mut skills = 0;
+    for entry in std::fs::read_dir(root.join("examples/skills")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path().join("SKILL.md")).unwrap();
+        // Each block is run from top to bottom in a copy of its own.
+        let world = World::new();
+        copy(&root.join("examples"), &world.path("examples"));
+        let commands = commands(&text);
+        skills += usize::from(!commands.is_empty());
+        for (line, shown) in commands {
+            assert_prints(&world, line, &shown);
         }
+    }
+    assert!(skills >= 7, "only {skills} examples show a command");
+}
+
+/// Runs a command in the examples' folder and looks for the lines that it should print, in order.
+fn assert_prints(world: &World, line: &str, shown: &[&str]) {
+    let both = format!("{{ {line}\n}} 2>&1");
+    let mut shell = world.command_of("/bin/sh", &["-c", &both]);
+    let path = format!("{}:/usr/bin:/bin", world.program_folder().display());
+    shell.current_dir(world.path("examples")).env("PATH", path);
+    let ran = Ran::of(&shell.output().unwrap());
+    let fails = shown.iter().any(|line| line.starts_with("error: "));
+    assert_eq!(ran.exit != 0, fails, "{line}: {ran}");
+    let mut printed = ran.stdout.lines();
+    for expected in shown.iter().filter(|line| !line.trim().is_empty()) {
+        assert!(
+            printed.any(|line| fits(expected, line)),
+            "{line} does not print {expected:?} where it should: {ran}"
+        );
     }
 }
 

@@ -66,6 +66,18 @@ impl World {
         self.write(&format!("{folder}/scripts/run.sh"), script);
     }
 
+    /// Writes a skill of the project with one isolated tool.
+    pub(crate) fn tool_skill(&self, name: &str, tool: &str, source: &str) {
+        let folder = format!("project/.agents/skills/{name}");
+        self.write(
+            &format!("{folder}/SKILL.md"),
+            &format!(
+                "---\nname: {name}\ndescription: Has a tool.\nversion: 1.0.0\ntools: [{tool}]\n---\n"
+            ),
+        );
+        self.write(&format!("{folder}/scripts/{tool}.js"), source);
+    }
+
     /// Prepares a run of the program in the project, with an environment of its own.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         self.command_of(

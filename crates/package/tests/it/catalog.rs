@@ -197,7 +197,11 @@ fn cases() -> Vec<(Id, Skill)> {
         ),
         (Id::InventoryNameReserved, tool("tool_search")),
         (Id::InventoryNameLong, tool(&"x".repeat(41))),
-        (Id::InventoryNotPublished, tool("go")),
+        (
+            Id::InventoryNotPublished,
+            sidecar("isolated: [{name: sum, description: Sums., source: sum.wasm}]\n")
+                .file("sum.wasm", ""),
+        ),
         (
             Id::PackageLink,
             Skill::good().link("assets/a", "../SKILL.md"),

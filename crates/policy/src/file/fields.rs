@@ -65,8 +65,7 @@ const SANDBOX: &str = "the sandbox";
 const SCRIPT: &str = "the runner of scripts";
 const LIMIT: &str = "the sandbox's limits";
 const LOWER: &str = "the limits of the skill's runs";
-const ISOLATE: &str = "isolated tools";
-const HOST: &str = "the host services behind `context`";
+const ISOLATE: &str = "the runner of isolated tools";
 const FETCH: &str = "`web.fetch`";
 
 const FIELDS: &[Field] = &[
@@ -84,18 +83,18 @@ const FIELDS: &[Field] = &[
     built("limits.output", LIMIT),
     built("limits.flood", LIMIT),
     built("limits.reply", SCRIPT),
-    not_built("limits.isolate.fuel", ISOLATE),
-    not_built("limits.isolate.memory", ISOLATE),
-    not_built("limits.isolate.stack", ISOLATE),
-    not_built("limits.isolate.host_calls", ISOLATE),
-    not_built("limits.isolate.host_calls_concurrent", ISOLATE),
-    not_built("limits.isolate.host_call_bytes", ISOLATE),
-    not_built("limits.isolate.result", ISOLATE),
-    not_built("limits.isolate.log_events", ISOLATE),
-    not_built("limits.isolate.log_bytes", ISOLATE),
-    not_built("limits.isolate.table", ISOLATE),
-    not_built("limits.isolate.json_depth", ISOLATE),
-    not_built("limits.isolate.json_nodes", ISOLATE),
+    built("limits.isolate.fuel", ISOLATE),
+    built("limits.isolate.memory", ISOLATE),
+    built("limits.isolate.stack", ISOLATE),
+    built("limits.isolate.host_calls", ISOLATE),
+    built("limits.isolate.host_calls_concurrent", ISOLATE),
+    built("limits.isolate.host_call_bytes", ISOLATE),
+    built("limits.isolate.result", ISOLATE),
+    built("limits.isolate.log_events", ISOLATE),
+    built("limits.isolate.log_bytes", ISOLATE),
+    built("limits.isolate.table", ISOLATE),
+    built("limits.isolate.json_depth", ISOLATE),
+    built("limits.isolate.json_nodes", ISOLATE),
     built("gate.deadline", "the call path"),
     built("workspace.dir", SCRIPT),
     not_built("export.prefix", "the export of bundled skills"),
@@ -111,7 +110,7 @@ const FIELDS: &[Field] = &[
     built("session.write", SESSION),
     not_built("session.fetch", FETCH),
     built("session.network", SESSION),
-    not_built("session.context", HOST),
+    built("session.context", SESSION),
     built("session.env", SESSION),
     built("skill[].name", "the choice of grants"),
     built("skill[].source", "the choice of grants"),
@@ -122,7 +121,7 @@ const FIELDS: &[Field] = &[
     built("skill[].grant.param_write", PARAM),
     not_built("skill[].grant.fetch", FETCH),
     built("skill[].grant.network", GRANT),
-    not_built("skill[].grant.context", HOST),
+    built("skill[].grant.context", ISOLATE),
     built("skill[].grant.env", GRANT),
     built("skill[].grant.undeclared_scripts", SCRIPT),
     built("skill[].tool.<tool>.grant.read", TOOL),
@@ -131,7 +130,7 @@ const FIELDS: &[Field] = &[
     built("skill[].tool.<tool>.grant.param_write", TOOL),
     not_built("skill[].tool.<tool>.grant.fetch", FETCH),
     built("skill[].tool.<tool>.grant.network", TOOL),
-    not_built("skill[].tool.<tool>.grant.context", HOST),
+    built("skill[].tool.<tool>.grant.context", ISOLATE),
     built("skill[].tool.<tool>.grant.env", TOOL),
     built("skill[].tool.<tool>.ask", "the gate"),
     built("skill[].limits.wall", LOWER),
@@ -145,6 +144,18 @@ const FIELDS: &[Field] = &[
     built("skill[].limits.output", LOWER),
     built("skill[].limits.flood", LOWER),
     built("skill[].limits.reply", LOWER),
+    built("skill[].limits.isolate.fuel", ISOLATE),
+    built("skill[].limits.isolate.memory", ISOLATE),
+    built("skill[].limits.isolate.stack", ISOLATE),
+    built("skill[].limits.isolate.host_calls", ISOLATE),
+    built("skill[].limits.isolate.host_calls_concurrent", ISOLATE),
+    built("skill[].limits.isolate.host_call_bytes", ISOLATE),
+    built("skill[].limits.isolate.result", ISOLATE),
+    built("skill[].limits.isolate.log_events", ISOLATE),
+    built("skill[].limits.isolate.log_bytes", ISOLATE),
+    built("skill[].limits.isolate.table", ISOLATE),
+    built("skill[].limits.isolate.json_depth", ISOLATE),
+    built("skill[].limits.isolate.json_nodes", ISOLATE),
     built("skill[].fail_on_nonzero_exit", SCRIPT),
     not_built("skill[].allowed_tools", "calls from one tool to another"),
     not_built("credential.<name>.env", FETCH),
@@ -153,6 +164,7 @@ const FIELDS: &[Field] = &[
 
 #[cfg(test)]
 mod tests {
+    use crate::isolate::IsolateAxis;
     use crate::limits::LimitAxis;
 
     use super::*;
@@ -168,9 +180,11 @@ mod tests {
 
     #[test]
     fn every_limit_has_a_field_for_the_ceiling_and_for_a_skill() {
-        for axis in LimitAxis::ALL {
+        let scripts = LimitAxis::ALL.map(|axis| axis.to_string());
+        let isolate = IsolateAxis::ALL.map(|axis| format!("isolate.{axis}"));
+        for key in scripts.into_iter().chain(isolate) {
             for table in ["limits", "skill[].limits"] {
-                let path = format!("{table}.{axis}");
+                let path = format!("{table}.{key}");
                 assert!(fields().iter().any(|field| field.path == path), "{path}");
             }
         }

@@ -1,8 +1,12 @@
 //! Reads the grants of a table, and checks each against what it may not exceed.
 
+use std::fmt;
+
+use bailiwick_core::Capability;
 use toml::de::DeTable;
 
 use super::reader::{Located, Reader};
+use crate::context::{self, ContextGrants};
 use crate::env::EnvName;
 use crate::grants::{Grants, PathGrant};
 use crate::host_port::HostPort;
@@ -21,6 +25,20 @@ pub(crate) struct WrittenGrants {
     param_write: Option<Vec<Located<HostPath>>>,
     env: Option<Vec<Located<EnvName>>>,
     net: Option<Located<Net>>,
+    context: Option<Vec<Located<Capability>>>,
+}
+
+/// What written grants may not exceed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ceiling<'c> {
+    /// What every run may hold.
+    pub(crate) policy: &'c SandboxPolicy,
+    /// What a call may name.
+    pub(crate) params: &'c SandboxPolicy,
+    /// What isolated tools may call.
+    pub(crate) context: &'c ContextGrants,
+    /// What to do about a grant beyond it.
+    pub(crate) hint: &'static str,
 }
 
 impl WrittenGrants {
@@ -33,20 +51,21 @@ impl WrittenGrants {
             param_write: reader.paths(table, "param_write"),
             env: reader.parsed_list(table, "env"),
             net: network(reader, table),
+            context: capabilities(reader, table),
         };
         written.reject_interfaces(reader);
         written.reject_idle(reader);
         written
     }
 
-    /// Notes every grant that `ceiling` does not hold; `params` is the ceiling of the parameters.
-    pub(crate) fn check(
-        &self,
-        reader: &mut Reader<'_>,
-        ceiling: &SandboxPolicy,
-        params: &SandboxPolicy,
-        hint: &str,
-    ) {
+    /// Notes every grant that `ceiling` does not hold.
+    pub(crate) fn check(&self, reader: &mut Reader<'_>, ceiling: Ceiling<'_>) {
+        let Ceiling {
+            policy: ceiling,
+            params,
+            context,
+            hint,
+        } = ceiling;
         for (list, rights, ceiling) in [
             (&self.read, Rights::READ_ONLY, ceiling),
             (&self.write, Rights::READ_WRITE, ceiling),
@@ -74,6 +93,11 @@ impl WrittenGrants {
         {
             let widening = Widening::plain(Axis::Net, &net.value, ceiling.net());
             reader.widened(&net.span, widening, hint);
+        }
+        for name in self.context.iter().flatten() {
+            if let Some(widening) = context::beyond(context, &name.value) {
+                reader.widened(&name.span, widening, hint);
+            }
         }
     }
 
@@ -106,6 +130,13 @@ impl WrittenGrants {
                 Some(net) if net.value == Net::None => None,
                 Some(net) => Some((net.value.clone(), reader.origin(&net.span))),
                 None => otherwise.net.clone(),
+            },
+            context: match &self.context {
+                Some(written) => written
+                    .iter()
+                    .map(|name| (name.value.clone(), reader.origin(&name.span)))
+                    .collect(),
+                None => otherwise.context.clone(),
             },
             undeclared_scripts: otherwise.undeclared_scripts.clone(),
         }
@@ -141,13 +172,17 @@ impl WrittenGrants {
                     .chain(wider.iter().copied().flatten().flatten())
                     .find(|other| root.value.starts_with(&other.value));
                 if let Some(covering) = covering {
-                    let by = reader.origin(&covering.span);
-                    let message = format!(
-                        "`{}` has no effect: `{}` ({by}) covers it",
-                        root.value, covering.value
-                    );
-                    reader.reject_with(&root.span, message, "remove it, or the one that covers it");
+                    reject_covered(reader, root, covering);
                 }
+            }
+        }
+        let context = self.context.as_deref().unwrap_or_default();
+        for name in context {
+            let is_wider = |other: &&Located<Capability>| {
+                other.value != name.value && other.value.covers(&name.value)
+            };
+            if let Some(covering) = context.iter().find(is_wider) {
+                reject_covered(reader, name, covering);
             }
         }
     }
@@ -162,6 +197,28 @@ pub(crate) fn reject_interface(reader: &mut Reader<'_>, root: &Located<HostPath>
         );
         reader.reject_with(&root.span, message, "name the folders that are needed");
     }
+}
+
+/// Notes an entry that has no effect beside a wider one.
+fn reject_covered<T: fmt::Display>(reader: &mut Reader<'_>, idle: &Located<T>, by: &Located<T>) {
+    let message = format!(
+        "`{}` has no effect: `{}` ({}) covers it",
+        idle.value,
+        by.value,
+        reader.origin(&by.span)
+    );
+    reader.reject_with(&idle.span, message, "remove it, or the one that covers it");
+}
+
+fn capabilities(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Vec<Located<Capability>>> {
+    let mut names = Vec::new();
+    for item in reader.texts(table, "context")? {
+        match context::capability(&item.value) {
+            Ok(name) => names.push(item.map(|_| name)),
+            Err(refused) => reader.reject_with(&item.span, refused.message, refused.hint),
+        }
+    }
+    Some(reader.once(names))
 }
 
 fn network(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Located<Net>> {

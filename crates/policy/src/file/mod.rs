@@ -2,6 +2,7 @@
 
 mod fields;
 mod grants;
+mod isolate;
 mod paths;
 mod reader;
 mod settings;
@@ -16,14 +17,17 @@ use std::time::Duration;
 use bailiwick_core::{Digest, Scope, SkillName, ToolName};
 use toml::de::DeTable;
 
-use self::grants::WrittenGrants;
+use self::grants::{Ceiling, WrittenGrants};
 use self::reader::Reader;
 use self::settings::{Ceilings, Sandbox};
 use self::source::{MOST_PROBLEMS, Source};
 use crate::cli::CliGrants;
+use crate::context;
 use crate::error::PolicyWidened;
 use crate::grants::Grants;
+use crate::isolate::IsolateLimits;
 use crate::limits::{Limits, RunLimits};
+use crate::order::Widening;
 use crate::path::HostPath;
 use crate::policy::SandboxPolicy;
 use crate::syscalls::SyscallProfile;
@@ -182,6 +186,21 @@ impl PolicyFile {
         self.wall_default().min(self.limits_for(skill).wall())
     }
 
+    /// Returns the ceilings of isolated tools, besides `wall`. Defaults to
+    /// [`IsolateLimits::default`].
+    pub fn isolate_limits(&self) -> IsolateLimits {
+        self.ceilings.isolate
+    }
+
+    /// Returns the limits of a skill's isolated tools: the file's, lowered where the skill has its
+    /// own.
+    pub fn isolate_limits_for(&self, skill: Option<&SkillGrants>) -> IsolateLimits {
+        match skill {
+            Some(skill) => self.isolate_limits().lowered_by(skill.isolate_limits()),
+            None => self.isolate_limits(),
+        }
+    }
+
     /// Returns how long the gate's answer is waited for; nothing means for ever, the default.
     pub fn gate_deadline(&self) -> Option<Duration> {
         self.gate_deadline
@@ -210,6 +229,11 @@ impl PolicyFile {
     /// Returns the interpreters that the file defines, by key; each replaces a preset of that key.
     pub fn interpreters(&self) -> &BTreeMap<String, Interpreter> {
         &self.interpreters
+    }
+
+    /// Returns what `[session]` lists, which no skill's grants exceed.
+    pub fn session(&self) -> &Grants {
+        &self.session
     }
 
     /// Returns every `[[skill]]` in the order of the file.
@@ -304,10 +328,29 @@ impl PolicyFile {
         let wanted = cli
             .grants()
             .apply_with_params(self.settings(session.limits().clone()));
-        match PolicyWidened::from_witnesses(wanted.widens(&session)) {
-            Some(widened) => Err(widened),
-            None => Ok(session),
-        }
+        let mut witnesses = wanted.widens(&session);
+        witnesses.extend(self.context_beyond(cli));
+        PolicyWidened::from_witnesses(witnesses).map_or(Ok(session), Err)
+    }
+
+    /// Checks a person's grants of `context`, as [`ceiling`](Self::ceiling) does among others.
+    ///
+    /// For a program that replaces the ceiling of scripts, which says nothing about `context`.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyWidened`] (`E_SKILL_SCRIPT_POLICY_WIDENED`) for what lies outside `[session]`.
+    pub fn check_context(&self, cli: &CliGrants) -> Result<(), PolicyWidened> {
+        PolicyWidened::from_witnesses(self.context_beyond(cli).collect()).map_or(Ok(()), Err)
+    }
+
+    fn context_beyond(&self, cli: &CliGrants) -> impl Iterator<Item = Widening> {
+        let wanted = cli.grants().context().iter();
+        let bounded = wanted.filter(|_| !self.is_built_in());
+        bounded.filter_map(|(name, origin)| {
+            let widening = context::beyond(self.session.context(), name)?;
+            Some(widening.asked_by(origin.clone()).under(self.label.clone()))
+        })
     }
 
     /// Returns what a tool holds in one run: what the file grants it, and what a person adds.
@@ -349,12 +392,17 @@ impl PolicyFile {
             Some(table) => WrittenGrants::read(reader, table).over(reader, &Grants::default()),
             None => Grants::default(),
         };
-        let ceiling = session.apply(SandboxPolicy::deny_all());
+        let policy = session.apply(SandboxPolicy::deny_all());
+        let ceiling = Ceiling {
+            policy: &policy,
+            params: &policy,
+            context: session.context(),
+            hint: "add it to [session], or grant less",
+        };
         let ceilings = Ceilings::read(reader, root);
         let mut skills: Vec<SkillGrants> = Vec::new();
         for table in skill::tables(root) {
-            let read =
-                SkillGrants::read(reader, table.value, &table.span, &ceiling, &ceilings.limits);
+            let read = SkillGrants::read(reader, table.value, &table.span, ceiling, &ceilings);
             if let Some(skill) = read {
                 for earlier in &skills {
                     skill.check_pair(reader, &table.span, earlier);
@@ -367,9 +415,9 @@ impl PolicyFile {
             label: Some(label.into()),
             fail_on_nonzero_exit: fail.is_none_or(|flag| flag.value),
             gate_deadline: settings::gate_deadline(reader, root),
-            workspace_dir: settings::workspace_dir(reader, root, &ceiling),
+            workspace_dir: settings::workspace_dir(reader, root, &policy),
             sandbox: Sandbox::read(reader, root),
-            interpreters: settings::interpreters(reader, root, &ceiling),
+            interpreters: settings::interpreters(reader, root, &policy),
             ceilings,
             session,
             skills,

@@ -119,6 +119,37 @@ impl<'t> Reader<'t> {
         })
     }
 
+    /// Reads a whole number, or the word that says there is none.
+    pub(crate) fn count_or(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        word: &str,
+    ) -> Option<Located<Option<u64>>> {
+        let value = table.get(key)?;
+        match value.get_ref() {
+            DeValue::Integer(_) => self.count(table, key).map(|count| count.map(Some)),
+            DeValue::String(text) if text == word => Some(Located {
+                value: None,
+                span: value.span(),
+            }),
+            DeValue::String(text) => {
+                let message = format!("`{}` is neither `{word}` nor a number", text.escape_debug());
+                let hint = format!("write `\"{word}\"`, or a whole number without quotes");
+                self.reject_with(&value.span(), message, hint);
+                None
+            }
+            DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => {
+                self.wrong_type(value, &format!("`\"{word}\"` or a whole number"));
+                None
+            }
+        }
+    }
+
     /// Reads a text that parses into `T`.
     pub(crate) fn parsed<T: FromStr<Err: std::error::Error>>(
         &mut self,
@@ -195,7 +226,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Keeps the first of equal values, and notes the others.
-    fn once<T: Clone + Ord>(&mut self, values: Vec<Located<T>>) -> Vec<Located<T>> {
+    pub(crate) fn once<T: Clone + Ord>(&mut self, values: Vec<Located<T>>) -> Vec<Located<T>> {
         let mut seen = BTreeSet::new();
         let mut first = Vec::new();
         for value in values {

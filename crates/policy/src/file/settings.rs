@@ -8,9 +8,11 @@ use serde::{Serialize, Serializer};
 use toml::de::DeTable;
 
 use super::grants::reject_interface;
+use super::isolate;
 use super::reader::{Located, Reader};
 use super::skill::inner;
 use crate::grants::PathGrant;
+use crate::isolate::IsolateLimits;
 use crate::limits::{LimitUnit, RunLimits};
 use crate::origin::Origin;
 use crate::path::HostPath;
@@ -97,6 +99,7 @@ impl Interpreter {
 pub(crate) struct Ceilings {
     pub(crate) limits: RunLimits,
     pub(crate) wall_default: Duration,
+    pub(crate) isolate: IsolateLimits,
 }
 
 impl Ceilings {
@@ -106,6 +109,7 @@ impl Ceilings {
         Self {
             wall_default: limits.wall(),
             limits: limits.with_wall(WALL_MAX),
+            isolate: IsolateLimits::default(),
         }
     }
 
@@ -113,13 +117,16 @@ impl Ceilings {
         let Self {
             mut limits,
             wall_default,
+            isolate,
         } = Self::built_in();
         let Some(table) = inner(root, "limits") else {
             return Self {
                 limits,
                 wall_default,
+                isolate,
             };
         };
+        let isolate = isolate::ceilings(reader, root);
         for (axis, amount) in reader.amounts(table) {
             limits = limits.with_amount(axis, amount.value);
         }
@@ -129,6 +136,7 @@ impl Ceilings {
             return Self {
                 wall_default: wall_default.min(wall),
                 limits,
+                isolate,
             };
         };
         let wall_default = Duration::from_nanos(written.value);
@@ -147,6 +155,7 @@ impl Ceilings {
         Self {
             limits,
             wall_default,
+            isolate,
         }
     }
 }

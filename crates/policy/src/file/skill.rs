@@ -7,9 +7,12 @@ use std::ops::Range;
 use bailiwick_core::{Code, Digest, Scope, SkillError, SkillName, ToolName};
 use toml::de::{DeTable, DeValue};
 
-use super::grants::WrittenGrants;
+use super::grants::{Ceiling, WrittenGrants};
+use super::isolate;
 use super::reader::{Located, Reader};
+use super::settings::Ceilings;
 use crate::grants::Grants;
+use crate::isolate::OwnIsolateLimits;
 use crate::limits::{Limits, RunLimits};
 use crate::nearest::nearest;
 use crate::order::{Axis, Widening};
@@ -25,6 +28,7 @@ pub struct SkillGrants {
     digest: Option<Digest>,
     grants: Grants,
     limits: Limits,
+    isolate: OwnIsolateLimits,
     fail_on_nonzero_exit: Option<bool>,
     tools: BTreeMap<ToolName, ToolRule>,
     origin: Origin,
@@ -79,6 +83,11 @@ impl SkillGrants {
         &self.limits
     }
 
+    /// Returns the skill's own limits of isolated tools, each at most the file's.
+    pub(crate) fn isolate_limits(&self) -> &OwnIsolateLimits {
+        &self.isolate
+    }
+
     /// Returns whether a non-zero exit fails the call, where the entry says.
     pub fn fail_on_nonzero_exit(&self) -> Option<bool> {
         self.fail_on_nonzero_exit
@@ -117,8 +126,8 @@ impl SkillGrants {
         reader: &mut Reader<'_>,
         table: &DeTable<'_>,
         span: &Range<usize>,
-        session: &SandboxPolicy,
-        ceiling: &RunLimits,
+        session: Ceiling<'_>,
+        ceilings: &Ceilings,
     ) -> Option<Self> {
         let name = reader.parsed::<SkillName>(table, "name");
         if !table.contains_key("name") {
@@ -135,7 +144,8 @@ impl SkillGrants {
             );
         }
         let grants = grants(reader, table, session);
-        let limits = limits(reader, table, ceiling);
+        let limits = limits(reader, table, &ceilings.limits);
+        let isolate = isolate::own(reader, table, &ceilings.isolate);
         let fail_on_nonzero_exit = reader
             .flag(table, "fail_on_nonzero_exit")
             .map(|flag| flag.value);
@@ -146,6 +156,7 @@ impl SkillGrants {
             digest: digest.map(|digest| digest.value),
             grants,
             limits,
+            isolate,
             fail_on_nonzero_exit,
             tools,
             origin: reader.origin(span),
@@ -330,17 +341,12 @@ fn source(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<GrantSource> {
     }
 }
 
-fn grants(reader: &mut Reader<'_>, table: &DeTable<'_>, session: &SandboxPolicy) -> Grants {
+fn grants(reader: &mut Reader<'_>, table: &DeTable<'_>, session: Ceiling<'_>) -> Grants {
     let Some(table) = inner(table, "grant") else {
         return Grants::default();
     };
     let written = WrittenGrants::read(reader, table);
-    written.check(
-        reader,
-        session,
-        session,
-        "add it to [session], or grant less",
-    );
+    written.check(reader, session);
     let mut grants = written.over(reader, &Grants::default());
     let undeclared = reader
         .flag(table, "undeclared_scripts")
@@ -401,8 +407,13 @@ fn tools(
         }
         let held = skill.apply(SandboxPolicy::deny_all());
         let params = skill.apply_with_params(SandboxPolicy::deny_all());
-        let hint = "a tool holds at most what its skill holds: add it to the skill's `grant`";
-        written.check(reader, &held, &params, hint);
+        let ceiling = Ceiling {
+            policy: &held,
+            params: &params,
+            context: skill.context(),
+            hint: "a tool holds at most what its skill holds: add it to the skill's `grant`",
+        };
+        written.check(reader, ceiling);
         let origin = reader.origin(&key.span());
         tools.insert(
             tool,

@@ -300,12 +300,9 @@ network = ["api.example:443", "internet"]
 fetch = ["api.example"]
 [sandbox]
 audit = false
-[limits.isolate]
-fuel = "off"
 [[skill]]
 name = "x"
 source = "user"
-grant.context = ["notes"]
 allowed_tools = "narrow"
 [credential.github]
 env = "GITHUB_TOKEN"
@@ -330,23 +327,13 @@ env = "GITHUB_TOKEN"
        | ^^^^^
     hint: remove it: a rule that is not enforced is refused
 
-    bailiwick.toml:7:9: `limits.isolate` has no effect in this build: it needs isolated tools
-     7 | [limits.isolate]
-       |         ^^^^^^^
-    hint: remove it: a rule that is not enforced is refused
-
-    bailiwick.toml:12:7: `skill[].grant.context` has no effect in this build: it needs the host services behind `context`
-     12 | grant.context = ["notes"]
-        |       ^^^^^^^
-    hint: remove it: a rule that is not enforced is refused
-
-    bailiwick.toml:13:1: `skill[].allowed_tools` has no effect in this build: it needs calls from one tool to another
-     13 | allowed_tools = "narrow"
+    bailiwick.toml:10:1: `skill[].allowed_tools` has no effect in this build: it needs calls from one tool to another
+     10 | allowed_tools = "narrow"
         | ^^^^^^^^^^^^^
     hint: remove it: a rule that is not enforced is refused
 
-    bailiwick.toml:14:2: `credential` has no effect in this build: it needs `web.fetch`
-     14 | [credential.github]
+    bailiwick.toml:11:2: `credential` has no effect in this build: it needs `web.fetch`
+     11 | [credential.github]
         |  ^^^^^^^^^^
     hint: remove it: a rule that is not enforced is refused
     "#);

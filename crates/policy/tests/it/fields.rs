@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use bailiwick_core::{Digest, Scope, ToolName};
 use bailiwick_policy::{
-    CliGrants, Field, Grants, HostPath, Mechanism, PathGrant, PolicyFile, SandboxPolicy,
-    SkillGrants, fields,
+    CliGrants, Field, Grants, HostPath, IsolateLimits, Mechanism, PathGrant, PolicyFile,
+    SandboxPolicy, SkillGrants, fields,
 };
 
 use crate::parse;
 
 /// What a key changes: the file without it, the file with it, where to look, and what is there.
+#[derive(Clone, Copy)]
 struct Case {
     field: &'static str,
     without: &'static str,
@@ -56,7 +57,7 @@ fn document(case: &Case, lines: &str) -> String {
     if !case.field.starts_with("skill[]") {
         return format!("{header}{lines}");
     }
-    let session = "[session]\nread = [\"/in\"]\nwrite = [\"/out\"]\nenv = [\"TOKEN\"]\nnetwork = [\"loopback\"]\n";
+    let session = "[session]\nread = [\"/in\"]\nwrite = [\"/out\"]\nenv = [\"TOKEN\"]\nnetwork = [\"loopback\"]\ncontext = [\"fs\"]\n";
     let entry = match case.field {
         "skill[].name" | "skill[].source" | "skill[].digest" => "[[skill]]\n",
         _ => "[[skill]]\nname = \"x\"\nsource = \"user\"\n",
@@ -121,12 +122,7 @@ fn every_field_that_is_not_built_is_refused_by_name() {
 
 #[test]
 fn an_empty_table_of_which_nothing_is_built_is_refused_too() {
-    for table in [
-        "[limits.isolate]",
-        "[export]",
-        "[credential]",
-        "[credential.github]",
-    ] {
+    for table in ["[export]", "[credential]", "[credential.github]"] {
         let error = parse(&format!("version = 1\n{table}\n")).unwrap_err();
         assert!(
             error.problems()[0]
@@ -184,6 +180,15 @@ fn env(grants: &Grants) -> String {
         .join(" ")
 }
 
+fn context(grants: &Grants) -> String {
+    grants
+        .context()
+        .keys()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 fn rights(policy: &SandboxPolicy, at: &str) -> String {
     policy.effective_rights(&at.parse().unwrap()).to_string()
 }
@@ -195,6 +200,10 @@ fn lowered(file: &PolicyFile) -> bailiwick_policy::RunLimits {
 const WRITING: &str = "read+list+write+create+delete+truncate+refer";
 
 fn cases() -> Vec<Case> {
+    [of_the_file(), of_isolated_tools(), of_skills()].concat()
+}
+
+fn of_the_file() -> Vec<Case> {
     vec![
         case(
             "version",
@@ -387,6 +396,57 @@ fn cases() -> Vec<Case> {
             |f| f.session_policy().env().len().to_string(),
             ["0", "1"],
         ),
+        case(
+            "session.context",
+            ["session.context = []", "session.context = [\"fs.read\"]"],
+            |f| context(f.session()),
+            ["", "fs.read"],
+        ),
+    ]
+}
+
+/// Makes a case of the ceiling and one of the skill's own limit of each key.
+macro_rules! isolate_limits {
+    ($($key:ident = $small:literal, $shown:expr;)*) => {
+        vec![$(
+            case(
+                concat!("limits.isolate.", stringify!($key)),
+                ["", concat!("limits.isolate.", stringify!($key), " = ", $small)],
+                |f| format!("{:?}", f.isolate_limits().$key()),
+                $shown,
+            ),
+            of_skill(
+                concat!("skill[].limits.isolate.", stringify!($key)),
+                concat!("limits.isolate.", stringify!($key), " = ", $small),
+                |f| {
+                    assert_eq!(f.isolate_limits(), IsolateLimits::default());
+                    format!("{:?}", f.isolate_limits_for(f.skills().first()).$key())
+                },
+                $shown,
+            ),
+        )*]
+    };
+}
+
+fn of_isolated_tools() -> Vec<Case> {
+    isolate_limits! {
+        fuel = "5", ["None", "Some(5)"];
+        memory = "\"16MiB\"", ["67108864", "16777216"];
+        stack = "\"128KiB\"", ["524288", "131072"];
+        host_calls = "50", ["1000", "50"];
+        host_calls_concurrent = "4", ["32", "4"];
+        host_call_bytes = "\"1KiB\"", ["1048576", "1024"];
+        result = "\"1KiB\"", ["10485760", "1024"];
+        log_events = "0", ["1000", "0"];
+        log_bytes = "\"1KiB\"", ["8192", "1024"];
+        table = "5000", ["10000", "5000"];
+        json_depth = "8", ["64", "8"];
+        json_nodes = "9", ["100000", "9"];
+    }
+}
+
+fn of_skills() -> Vec<Case> {
+    vec![
         of_skill(
             "skill[].name",
             "name = \"y\"\nsource = \"user\"",
@@ -448,6 +508,12 @@ fn cases() -> Vec<Case> {
             ["", "TOKEN"],
         ),
         of_skill(
+            "skill[].grant.context",
+            "grant.context = [\"fs.read\"]",
+            |f| context(grants_of(f)),
+            ["", "fs.read"],
+        ),
+        of_skill(
             "skill[].grant.undeclared_scripts",
             "grant.undeclared_scripts = true",
             |f| grants_of(f).undeclared_scripts().is_some().to_string(),
@@ -506,6 +572,15 @@ fn cases() -> Vec<Case> {
             ],
             |f| env(&tool_of(f)),
             ["TOKEN", ""],
+        ),
+        case(
+            "skill[].tool.<tool>.grant.context",
+            [
+                "grant.context = [\"fs\"]",
+                "grant.context = [\"fs\"]\ntool.t.grant.context = [\"fs.read\"]",
+            ],
+            |f| context(&tool_of(f)),
+            ["fs", "fs.read"],
         ),
         of_skill(
             "skill[].tool.<tool>.ask",

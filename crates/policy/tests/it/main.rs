@@ -10,6 +10,7 @@ mod errors;
 mod explained;
 mod fields;
 mod grants;
+mod isolated;
 mod robustness;
 
 /// The folder that the files of these tests lie in.

@@ -20,6 +20,11 @@ fn read(bytes: &[u8]) -> bool {
                     .grants()
                     .apply_with_params(file.request(&Grants::default(), file.limits()));
                 assert!(grants.is_within(&session), "{:?}", grants.widens(&session));
+                for name in skill.grants().context().keys() {
+                    assert!(file.session().context_rule(name).is_some(), "{name}");
+                }
+                let limits = file.isolate_limits_for(Some(skill));
+                assert!(limits.is_within(&file.isolate_limits()), "{limits}");
             }
             true
         }

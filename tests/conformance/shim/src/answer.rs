@@ -9,14 +9,14 @@ pub(crate) enum Answer {
     Accepted(Value),
     Refused {
         code: String,
-        reason: Option<&'static str>,
+        reason: Option<String>,
     },
     Unsupported(String),
 }
 
 impl Answer {
     /// Refuses with the code of one of our errors.
-    pub(crate) fn refused(error: impl Into<SkillError>, reason: Option<&'static str>) -> Self {
+    pub(crate) fn refused(error: impl Into<SkillError>, reason: Option<String>) -> Self {
         Self::Refused {
             code: error.into().code().to_string(),
             reason,

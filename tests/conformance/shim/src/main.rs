@@ -12,6 +12,7 @@
 
 mod answer;
 mod argv;
+mod isolated;
 mod names;
 mod paths;
 mod wrap;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 fn answer(area: &str, input: Value) -> Answer {
     match area {
         "argv" => argv::answer(input),
+        "isolated" => isolated::answer(input),
         "names" => names::answer(input),
         "paths" => paths::answer(input),
         "wrap" => wrap::answer(input),

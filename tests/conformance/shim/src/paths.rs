@@ -38,5 +38,5 @@ fn refused(error: PathRejected) -> Answer {
         PathReason::Traversal => Some("traversal"),
         _ => None,
     };
-    Answer::refused(error, reason)
+    Answer::refused(error, reason.map(str::to_owned))
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail the test")]
 
+mod echo_tool;
 mod hostile_tool;
 mod my_notes;
 mod scripts;

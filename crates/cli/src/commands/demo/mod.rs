@@ -4,6 +4,7 @@ mod attacks;
 mod calls;
 mod claim;
 mod control;
+mod isolated;
 mod stage;
 
 use bailiwick::sandbox::selftest::{self, SelfTest, Verdict, attack_program};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use self::attacks::Attack;
 use self::claim::{Claim, Seen};
+use self::isolated::Isolated;
 use self::stage::Stage;
 use crate::cli::Demo;
 use crate::commands::doctor::errno_name;
@@ -42,8 +44,11 @@ pub(crate) fn run(program: &Program, arguments: &Demo) -> Result<u8, Error> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Topic {
     Module,
+    Isolated,
     Script,
     Attack(Attack),
+    /// An attack of an isolated tool's.
+    FromGuest(Isolated),
     Grant,
     Cancel,
     Artifact,
@@ -60,8 +65,10 @@ impl Topic {
             Attack::Allocate,
             Attack::Loop,
         ];
-        let mut topics = vec![Self::Module, Self::Script];
+        let from_guest = [Isolated::Read, Isolated::Allocate, Isolated::Loop];
+        let mut topics = vec![Self::Module, Self::Isolated, Self::Script];
         topics.extend(attacks.map(Self::Attack));
+        topics.extend(from_guest.map(Self::FromGuest));
         topics.extend([Self::Grant, Self::Cancel, Self::Artifact]);
         topics.extend(ThreatClass::ALL.map(Self::Class));
         topics
@@ -70,12 +77,16 @@ impl Topic {
     const fn name(self) -> &'static str {
         match self {
             Self::Module => "tier-1",
+            Self::Isolated => "tier-2",
             Self::Script => "tier-3",
             Self::Attack(Attack::Read) => "read",
             Self::Attack(Attack::Connect) => "connect",
             Self::Attack(Attack::Fork) => "fork",
             Self::Attack(Attack::Allocate) => "allocate",
             Self::Attack(Attack::Loop) => "loop",
+            Self::FromGuest(Isolated::Read) => "isolated-read",
+            Self::FromGuest(Isolated::Allocate) => "isolated-allocate",
+            Self::FromGuest(Isolated::Loop) => "isolated-loop",
             Self::Grant => "grant",
             Self::Cancel => "cancel",
             Self::Artifact => "artifact",
@@ -86,12 +97,22 @@ impl Topic {
     const fn claim(self) -> &'static str {
         match self {
             Self::Module => "a live Rust tool is called through the one path",
+            Self::Isolated => "an isolated tool runs in a fresh guest, call by call",
             Self::Script => "a script runs in a process of its own",
             Self::Attack(Attack::Read) => "a private key outside every grant cannot be read",
             Self::Attack(Attack::Connect) => "a listener on this machine cannot be reached",
             Self::Attack(Attack::Fork) => "forking without end is stopped at the limit",
             Self::Attack(Attack::Allocate) => "allocating without end is stopped at the limit",
             Self::Attack(Attack::Loop) => "looping for ever is ended at the deadline",
+            Self::FromGuest(Isolated::Read) => {
+                "an isolated tool cannot read what it is not granted"
+            }
+            Self::FromGuest(Isolated::Allocate) => {
+                "an isolated tool is refused memory at the limit"
+            }
+            Self::FromGuest(Isolated::Loop) => {
+                "an isolated tool that loops for ever is ended at the deadline"
+            }
             Self::Grant => "one grant makes a refused call pass",
             Self::Cancel => "a cancelled call is dead when it answers",
             Self::Artifact => "a big result is kept whole behind a handle",
@@ -169,6 +190,8 @@ async fn show(program: &Program, stage: &Stage, wanted: &[Topic]) -> Shown {
                 .map_err(|error| Error::new(error.code(), error.to_string())),
             (Topic::Grant, _, _) => calls::grant(stage).await,
             (Topic::Module, Ok(manager), _) => calls::module(manager).await,
+            (Topic::Isolated, Ok(manager), _) => isolated::tool(manager).await,
+            (Topic::FromGuest(attack), Ok(manager), _) => attack.seen(stage, manager).await,
             (Topic::Script, Ok(manager), Ok(())) => {
                 calls::script(manager).await.map(|(seen, layers)| {
                     shown.layers = layers;

@@ -83,7 +83,8 @@ impl Stage {
         )?)
     }
 
-    /// Builds a manager under a policy of small limits, which grants the key's folder or nothing.
+    /// Builds a manager under a policy of small limits, which grants the key's folder or nothing;
+    /// the one that grants has more memory for isolated tools.
     pub(super) async fn manager(&self, grants_the_key: bool) -> Result<SkillManager, Error> {
         let policy = if grants_the_key {
             "granting.toml"
@@ -110,6 +111,7 @@ impl Stage {
             )?)
             .artifacts(self.artifacts()?)
             .workspace(self.path("work"))
+            .engine_cache(self.path("engine"))
             .interpreter(interpreter)
             .sandbox_host(self.host.clone());
         for class in self.weakening.accepted() {
@@ -124,11 +126,12 @@ impl Stage {
             "skills",
             "work",
             "skills/demo-attacks",
+            "skills/demo-isolated",
             "skills/demo-tools",
         ] {
             DirBuilder::new().mode(0o700).create(self.path(folder))?;
         }
-        for skill in ["demo-attacks", "demo-tools"] {
+        for skill in ["demo-attacks", "demo-isolated", "demo-tools"] {
             DirBuilder::new()
                 .mode(0o700)
                 .create(self.path(&format!("skills/{skill}/scripts")))?;
@@ -146,16 +149,25 @@ impl Stage {
                 verb.as_bytes(),
             )?;
         }
-        self.put("bailiwick.toml", 0o600, LIMITS.as_bytes())?;
-        self.put("granting.toml", 0o600, self.granting().as_bytes())
+        let isolated = |memory| format!("{LIMITS}\n[limits.isolate]\nmemory = \"{memory}\"\n");
+        self.put("bailiwick.toml", 0o600, isolated(SMALL_MEMORY).as_bytes())?;
+        self.put(
+            "granting.toml",
+            0o600,
+            self.granting(&isolated(GENEROUS_MEMORY)).as_bytes(),
+        )
     }
 
-    fn granting(&self) -> String {
+    fn granting(&self, limits: &str) -> String {
         let text = |name: &str| toml_string(&self.path(name));
         let (keys, skills) = (text("keys"), text("skills"));
-        format!(
-            "{LIMITS}\n[session]\nread = [{keys}]\n\n[[skill]]\nname = \"demo-attacks\"\nsource = {skills}\ngrant.read = [{keys}]\n"
-        )
+        let skill = |name, context| {
+            format!(
+                "\n[[skill]]\nname = \"{name}\"\nsource = {skills}\ngrant.read = [{keys}]\ngrant.context = [{context}]\n"
+            )
+        };
+        let (script, isolated) = (skill("demo-attacks", ""), skill("demo-isolated", FS_READ));
+        format!("{limits}\n[session]\nread = [{keys}]\ncontext = [{FS_READ}]\n{script}{isolated}")
     }
 
     fn put(&self, path: &str, mode: u32, bytes: &[u8]) -> io::Result<()> {
@@ -203,6 +215,14 @@ pub(super) fn unsupported() -> Error {
     )
     .with_hint("run the demo on Linux on x86-64")
 }
+
+/// The memory of an isolated tool: as little as the attack exceeds by half.
+pub(super) const SMALL_MEMORY: &str = "32MiB";
+
+/// The memory of an isolated tool where the attack is let through.
+pub(super) const GENEROUS_MEMORY: &str = "128MiB";
+
+const FS_READ: &str = "\"fs.read\"";
 
 /// Limits that are soon reached: the attacks exceed each by half or more.
 const LIMITS: &str = "\
@@ -256,6 +276,77 @@ scripts:
     path: scripts/loop.attack
     description: Uses the processor for ever.
     interpreter: attack
+",
+    ),
+    (
+        "demo-isolated/SKILL.md",
+        "---\nname: demo-isolated\ndescription: Tries from JavaScript what a hostile skill would try.\nversion: 1.0.0\ntools: [demo_words, demo_read, demo_allocate, demo_loop]\n---\n",
+    ),
+    (
+        "demo-isolated/scripts/demo_words.js",
+        "\
+export const description = \"Counts the words of a text.\";
+export const parameters = {
+  type: \"object\",
+  properties: { text: { type: \"string\" } },
+  required: [\"text\"],
+};
+let calls = 0;
+export async function execute({ text }) {
+  calls += 1;
+  const words = text.split(/\\s+/).filter((word) => word !== \"\");
+  return { content: [{ type: \"text\", text: `${words.length} words, call ${calls} of this guest` }] };
+}
+",
+    ),
+    (
+        "demo-isolated/scripts/demo_read.js",
+        "\
+export const description = \"Reads the first line of a file.\";
+export const parameters = {
+  type: \"object\",
+  properties: { path: { type: \"string\" } },
+  required: [\"path\"],
+};
+export async function execute({ path }, context) {
+  const { text } = await context.fs.read(path, { limit: 1 });
+  return { content: [{ type: \"text\", text: text.trim() }] };
+}
+",
+    ),
+    (
+        "demo-isolated/scripts/demo_allocate.js",
+        "\
+export const description = \"Takes memory and keeps it.\";
+export const parameters = {
+  type: \"object\",
+  properties: { mebibytes: { type: \"integer\" } },
+  required: [\"mebibytes\"],
+};
+export async function execute({ mebibytes }) {
+  const kept = [];
+  while (kept.length < mebibytes) {
+    kept.push(new Uint8Array(1024 * 1024).fill(1));
+  }
+  return { content: [{ type: \"text\", text: `kept ${kept.length} MiB` }] };
+}
+",
+    ),
+    (
+        "demo-isolated/scripts/demo_loop.js",
+        "\
+export const description = \"Turns round, for ever where nobody says how often.\";
+export const parameters = {
+  type: \"object\",
+  properties: { turns: { type: \"integer\" } },
+};
+export async function execute({ turns = Infinity }) {
+  let turned = 0;
+  while (turned < turns) {
+    turned += 1;
+  }
+  return { content: [{ type: \"text\", text: `${turned} turns` }] };
+}
 ",
     ),
     (

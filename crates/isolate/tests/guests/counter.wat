@@ -1,0 +1,15 @@
+;; A guest that starts by counting; a snapshot of it has counted already. It answers with the count.
+(module
+  (import "bailiwick" "done" (func $done (param i32 i32 i32)))
+  (memory (export "memory") 1)
+  (global $count (mut i32) (i32.const 0))
+  (func (export "wizer-initialize")
+    (global.set $count (i32.add (global.get $count) (i32.const 41)))
+    (i32.store (i32.const 8) (i32.const 7)))
+  (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "run") (param i32 i32 i32 i32 i32 i32) (result i32)
+    (global.set $count (i32.add (global.get $count) (i32.const 1)))
+    (i32.store (i32.const 4) (global.get $count))
+    (call $done (i32.const 1) (i32.const 4) (i32.const 8))
+    (i32.const 1))
+  (func (export "settle") (param i32 i32 i32 i32) (result i32) (i32.const 0)))
