@@ -22,6 +22,15 @@ use serde::{Serialize, Serializer};
 pub struct Capability(Box<str>);
 
 impl Capability {
+    /// The names that a guest's own engine answers: they tell the guest something and reach nothing
+    /// outside it.
+    pub const CONTAINED: [&'static str; 2] = ["clock", "random"];
+
+    /// Returns whether it reaches nothing outside the guest.
+    pub fn is_contained(&self) -> bool {
+        Self::CONTAINED.contains(&&*self.0)
+    }
+
     /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -91,6 +100,15 @@ mod tests {
         let of = |text: &str| text.parse::<Capability>().unwrap();
         assert!(of("fs").covers(&of("fs")) && of("fs").covers(&of("fs.read")));
         assert!(!of("fs").covers(&of("fsx")) && !of("fs.read").covers(&of("fs.readAll")));
+    }
+
+    #[test]
+    fn only_the_clock_and_randomness_stay_inside() {
+        let of = |text: &str| text.parse::<Capability>().unwrap();
+        assert!(of("clock").is_contained() && of("random").is_contained());
+        for outside in ["fs.read", "notes", "clocks", "clock.now", "randomizer"] {
+            assert!(!of(outside).is_contained(), "{outside}");
+        }
     }
 
     #[test]

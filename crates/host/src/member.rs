@@ -348,7 +348,7 @@ fn check_name(text: &str) -> Result<Capability, SkillError> {
         let reason = "a member stands in a namespace, as `namespace.member`";
         return Err(rejected(text, reason.to_owned()));
     };
-    if ALWAYS_PRESENT.contains(&namespace) || BUILT_IN.contains(&namespace) {
+    if ALWAYS_PRESENT.contains(&namespace) || Capability::CONTAINED.contains(&namespace) {
         let reason = format!("`{namespace}` belongs to what every guest has");
         return Err(rejected(text, reason));
     }
@@ -389,9 +389,6 @@ fn arguments_schema(parameters: &[Parameter]) -> Value {
 
 /// The longest name of a member that an error repeats, in characters.
 pub(crate) const MAX_SHOWN: usize = 64;
-
-/// What can be granted without being a member: the guest's own engine answers.
-pub(crate) const BUILT_IN: [&str; 2] = ["clock", "random"];
 
 /// What every guest has in `context` without a grant.
 const ALWAYS_PRESENT: [&str; 8] = [

@@ -6,7 +6,7 @@ use bailiwick_core::{Capability, SkillError};
 
 use crate::error::HostError;
 use crate::fs;
-use crate::member::{BUILT_IN, Member};
+use crate::member::Member;
 use crate::nearest::nearest;
 use crate::services::Grant;
 
@@ -86,8 +86,8 @@ impl Registry {
     /// `E_INVALID_SKILLS_CONFIG` with the nearest name, because a grant of nothing is a mistake.
     pub fn check_grant(&self, grant: &Grant) -> Result<(), SkillError> {
         let capability = grant.capability();
-        let is_known = BUILT_IN.contains(&capability.as_str())
-            || self.iter().any(|member| capability.covers(member.name()));
+        let is_known =
+            capability.is_contained() || self.iter().any(|member| capability.covers(member.name()));
         if is_known {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl Registry {
 
     fn nearest_grant(&self, capability: &Capability) -> Option<String> {
         let namespaces = self.names().filter_map(|name| name.split('.').next());
-        let names = self.names().chain(namespaces).chain(BUILT_IN);
+        let names = self.names().chain(namespaces).chain(Capability::CONTAINED);
         nearest(capability.as_str(), names).map(str::to_owned)
     }
 }

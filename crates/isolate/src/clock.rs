@@ -12,7 +12,7 @@ use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 pub enum Clock {
     /// Nothing; the asking is recorded as a denial.
     #[default]
-    Denied,
+    Deny,
     /// The time of the host.
     System,
     /// Always the same time, so that a call can be replayed.
@@ -23,7 +23,7 @@ impl Clock {
     /// Returns milliseconds since the Unix epoch, or since the call began.
     pub(crate) fn read(&self, which: Which, begun: Instant) -> Option<f64> {
         let since = match (self, which) {
-            (Self::Denied, Which::TimeOfDay | Which::Monotonic) => return None,
+            (Self::Deny, Which::TimeOfDay | Which::Monotonic) => return None,
             (Self::System, Which::TimeOfDay) => SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default(),
@@ -48,7 +48,7 @@ pub(crate) enum Which {
 pub enum Random {
     /// Nowhere; the asking is recorded as a denial.
     #[default]
-    Denied,
+    Deny,
     /// The operating system.
     System,
     /// A seed, so that a call can be replayed.
@@ -57,7 +57,7 @@ pub enum Random {
 
 /// The random numbers of one call.
 pub(crate) enum Stream {
-    Denied,
+    Deny,
     System,
     Seeded(Box<ChaCha20Rng>),
 }
@@ -65,7 +65,7 @@ pub(crate) enum Stream {
 impl Stream {
     pub(crate) fn new(random: &Random) -> Self {
         match random {
-            Random::Denied => Self::Denied,
+            Random::Deny => Self::Deny,
             Random::System => Self::System,
             Random::Seeded(seed) => Self::Seeded(Box::new(ChaCha20Rng::seed_from_u64(*seed))),
         }
@@ -74,7 +74,7 @@ impl Stream {
     /// Fills bytes; `false` where nothing is granted.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) -> Result<bool, getrandom::Error> {
         match self {
-            Self::Denied => return Ok(false),
+            Self::Deny => return Ok(false),
             Self::System => getrandom::fill(bytes)?,
             Self::Seeded(generator) => generator.fill_bytes(bytes),
         }

@@ -35,14 +35,6 @@ pub(crate) fn beyond(held: &ContextGrants, wanted: &Capability) -> Option<Wideni
     Some(Widening::plain(Axis::Context, "it", held).about(wanted))
 }
 
-/// Says whether a capability reaches anything outside the guest.
-///
-/// The clock and randomness tell the guest something and change nothing.
-pub(crate) fn reaches_out(capability: &Capability) -> bool {
-    let namespace = capability.as_str().split('.').next();
-    !namespace.is_some_and(|namespace| CONTAINED.contains(&namespace))
-}
-
 /// Why a name of `context` is refused.
 #[derive(Debug)]
 pub(crate) struct CapabilityRefused {
@@ -67,9 +59,6 @@ pub(crate) fn capability(text: &str) -> Result<Capability, CapabilityRefused> {
         }
     })
 }
-
-/// The namespaces that reach nothing outside the guest.
-const CONTAINED: [&str; 2] = ["clock", "random"];
 
 #[cfg(test)]
 mod tests {
@@ -109,15 +98,5 @@ mod tests {
             witness("fs.writeText").as_deref(),
             Some("context fs.writeText: asks for it, the ceiling holds nothing")
         );
-    }
-
-    #[test]
-    fn only_the_clock_and_randomness_stay_inside() {
-        for inside in ["clock", "random", "clock.now"] {
-            assert!(!reaches_out(&of(inside)), "{inside}");
-        }
-        for outside in ["fs.read", "notes", "clocks", "randomizer"] {
-            assert!(reaches_out(&of(outside)), "{outside}");
-        }
     }
 }

@@ -96,7 +96,7 @@ impl Grants {
             && self.param_write.is_empty()
             && self.env.is_empty()
             && self.net.is_none()
-            && !self.context.keys().any(context::reaches_out)
+            && self.context.keys().all(Capability::is_contained)
     }
 
     /// Lists what an isolated tool holds, one line a grant: `context` first, then the roots that
@@ -114,7 +114,7 @@ impl Grants {
     /// It is empty where there is nothing to approve: without a member of `context` a guest reaches
     /// no root, and the clock and randomness reach nothing.
     pub fn isolated_reach(&self) -> Vec<String> {
-        let context: Vec<_> = self.context_lines(context::reaches_out).collect();
+        let context: Vec<_> = self.context_lines(|name| !name.is_contained()).collect();
         if context.is_empty() {
             return context;
         }

@@ -31,8 +31,8 @@ impl JsEngine {
     ///
     /// # Errors
     ///
-    /// `E_INVALID_SKILLS_CONFIG` when the pool does not fit into the address space or the folder
-    /// cannot be used, and `E_SKILL_ISOLATED_GUEST_INVALID` in a build without the engine.
+    /// `E_INVALID_SKILLS_CONFIG` when the pool does not fit into the address space, the folder cannot
+    /// be used, or this build has no engine.
     pub fn start(
         settings: EngineSettings,
         members: &[String],

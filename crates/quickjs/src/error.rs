@@ -55,7 +55,7 @@ impl From<QuickjsError> for SkillError {
     fn from(error: QuickjsError) -> Self {
         let (code, hint) = match &error {
             QuickjsError::NoEngine => (
-                Code::IsolatedGuestInvalid,
+                Code::InvalidSkillsConfig,
                 "build without `DOCS_RS` in the environment".to_owned(),
             ),
             QuickjsError::Folder { .. } => (

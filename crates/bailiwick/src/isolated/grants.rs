@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bailiwick_core::{CallContext, Capability, Code, HostCalls, SkillError, SkillName, ToolName};
-use bailiwick_host::{Roots, Services};
+use bailiwick_host::{Needs, Roots, Services};
 use bailiwick_isolate::{Clock, Random};
 use bailiwick_policy::{Grants, PathGrant, SkillGrants};
 use bailiwick_quickjs::Holdings;
@@ -43,22 +43,22 @@ impl Isolated {
         holdings.clock = if clock {
             self.config.clock.clone()
         } else {
-            Clock::Denied
+            Clock::Deny
         };
         holdings.random = if random {
             self.config.random.clone()
         } else {
-            Random::Denied
+            Random::Deny
         };
         Ok(holdings)
     }
 
-    /// Opens the roots of the file members, where one of them is granted: without, no root is
-    /// reached.
+    /// Opens the roots, where a member is granted that works on them: without, no root is reached.
     fn roots(&self, grants: &Grants) -> Result<Roots, SkillError> {
-        let files: Result<Capability, _> = "fs".parse();
-        let reaches_files =
-            files.is_ok_and(|files| grants.context().keys().any(|granted| files.covers(granted)));
+        let mut members = self.registry.iter();
+        let reaches_files = members.any(|member| {
+            member.needs() == Needs::Roots && grants.context_rule(member.name()).is_some()
+        });
         if !reaches_files {
             return Ok(Roots::none());
         }

@@ -107,7 +107,7 @@ const LIMITS: &[Limit] = &[
         ],
         small: ("json_depth", "4"),
         expression: "context.test.most([[[[[[[[[1]]]]]]]]])",
-        shows: |outcome| outcome.result.is_err(),
+        shows: |outcome| says(outcome, "deeper"),
     },
     Limit {
         fields: [
@@ -116,7 +116,7 @@ const LIMITS: &[Limit] = &[
         ],
         small: ("json_nodes", "20"),
         expression: "context.test.most(Array.from({ length: 50 }, () => 1))",
-        shows: |outcome| outcome.result.is_err(),
+        shows: |outcome| says(outcome, "more than"),
     },
 ];
 

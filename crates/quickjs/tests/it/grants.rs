@@ -128,8 +128,8 @@ async fn granted_chance_is_another_in_each_call() {
 #[tokio::test]
 async fn one_grant_is_not_the_other() {
     for (clock, random, source) in [
-        (Clock::System, Random::Denied, "async () => Math.random()"),
-        (Clock::Denied, Random::System, "async () => Date.now()"),
+        (Clock::System, Random::Deny, "async () => Math.random()"),
+        (Clock::Deny, Random::System, "async () => Date.now()"),
     ] {
         let tool = bed::with(source, |holdings| {
             holdings.clock = clock;
