@@ -109,7 +109,7 @@ pub(crate) fn check_size(raw: &Value) -> Result<(), SkillError> {
     Ok(())
 }
 
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 const MAX_BYTES: usize = 1024 * 1024;
 const MAX_REASON_CHARS: usize = 160;
 

@@ -52,6 +52,7 @@ mod schema;
 mod source;
 mod tier;
 mod tool;
+mod unfold;
 
 pub use crate::arguments::{Arguments, Violation};
 pub use crate::artifact::{

@@ -6,15 +6,17 @@ use std::time::Duration;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{Arguments, Violation};
+use crate::arguments::{Arguments, MAX_DEPTH, Violation};
 use crate::code::Code;
 use crate::declaration::{Param, ParamKind, TIMEOUT_PARAM};
 use crate::error::SkillError;
+use crate::unfold::{self, Unfolded};
 
 /// A checked and compiled JSON Schema (2020-12) of a tool's arguments (contracts 2.2).
 ///
 /// Bounds: 64 KiB of text, depth 32, no reference that leaves the document, patterns that a
-/// linear-time engine accepts, root type `object`.
+/// linear-time engine accepts, root type `object`, and references that neither repeat nor chain so
+/// much that a check takes long or deep recursion.
 ///
 /// # Examples
 ///
@@ -35,6 +37,7 @@ use crate::error::SkillError;
 pub struct Schema {
     json: Value,
     validator: Validator,
+    unfolded: Unfolded,
     timeout: Option<TimeoutRange>,
 }
 
@@ -127,6 +130,12 @@ impl Schema {
     /// `E_SKILL_ARGUMENTS_REJECTED` listing every violation with its JSON pointer.
     pub fn check(&self, raw: Value) -> Result<Arguments, SkillError> {
         crate::arguments::check_size(&raw)?;
+        if !self.unfolded.admits(depth(&raw), unfold::values(&raw)) {
+            return Err(Violation::reject(&[Violation::new(
+                "",
+                "they are nested too deeply, or hold too much, for this schema",
+            )]));
+        }
         let violations: Vec<Violation> = self
             .validator
             .iter_errors(&raw)
@@ -160,6 +169,8 @@ impl Schema {
     }
 
     fn compile(json: Value) -> Result<Self, SkillError> {
+        // Before the compiler, which recurses as the validator does.
+        let unfolded = Unfolded::of(&json, MAX_DEPTH).map_err(|reason| invalid(&reason))?;
         let validator = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .with_pattern_options(PatternOptions::regex())
@@ -171,6 +182,7 @@ impl Schema {
         Ok(Self {
             json,
             validator,
+            unfolded,
             timeout: None,
         })
     }
