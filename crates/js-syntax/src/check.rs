@@ -217,13 +217,10 @@ impl Seen {
 }
 
 fn checked(javascript: String, form: Form, exports: &[Exported]) -> Checked {
-    let exports = exports
-        .iter()
-        .map(|export| {
-            let position = Position::in_text(&javascript, export.offset);
-            (export.name.clone(), position)
-        })
-        .collect();
+    let offsets: Vec<usize> = exports.iter().map(|export| export.offset).collect();
+    let positions = Position::of_all(&javascript, &offsets);
+    let names = exports.iter().map(|export| export.name.clone());
+    let exports = names.zip(positions).collect();
     Checked {
         javascript,
         form,

@@ -162,6 +162,35 @@ impl Position {
     }
 }
 
+impl Position {
+    /// Finds the positions of many bytes in one pass: a text of a mebibyte can have a hundred
+    /// thousand places that are asked for.
+    pub(crate) fn of_all(text: &str, offsets: &[usize]) -> Vec<Self> {
+        let mut order: Vec<usize> = (0..offsets.len()).collect();
+        order.sort_unstable_by_key(|index| offsets[*index]);
+        let mut positions = vec![Self::START; offsets.len()];
+        let (mut at, mut position) = (0, Self::START);
+        for index in order {
+            let offset = text.floor_char_boundary(offsets[index]);
+            for (distance, character) in text[at..offset].char_indices() {
+                let next = at + distance + character.len_utf8();
+                match character {
+                    // Between CR and LF the line has not ended yet.
+                    '\r' if text[next..].starts_with('\n') => {}
+                    '\n' | '\r' => {
+                        position.line += 1;
+                        position.column = 1;
+                    }
+                    _ => position.column += 1,
+                }
+            }
+            at = offset;
+            positions[index] = position;
+        }
+        positions
+    }
+}
+
 fn line_start(before: &str) -> usize {
     before.rfind(['\n', '\r']).map_or(0, |end| end + 1)
 }
@@ -202,6 +231,8 @@ const EXCERPT_BYTES: usize = 240;
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn source(text: &str) -> Source {
@@ -227,6 +258,17 @@ mod tests {
         assert_eq!(at(text, text.find('e').unwrap()), (4, 2));
         assert_eq!(at(text, 999), (4, 3));
         assert_eq!(at("a\r\n", 2), (1, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn many_positions_are_those_of_each(
+            text in "[aé\u{2028}\r\n]{0,40}",
+            offsets in prop::collection::vec(0_usize..90, 0..20),
+        ) {
+            let each: Vec<_> = offsets.iter().map(|o| Position::in_text(&text, *o)).collect();
+            prop_assert_eq!(Position::of_all(&text, &offsets), each);
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ async fn attempt(program: &Program, arguments: &Call) -> Result<Outcome, Error> 
     cancel_on_signals(&cancel)?;
     let chosen = Chosen::new(&program.config, &program.global, &arguments.grants.flags)?;
     chosen.announce(program.output);
-    let gate = TerminalGate::new(arguments.yes, cancel);
+    let gate = TerminalGate::new(arguments.yes, cancel.clone());
     let skills = Skills::find(program)?;
     let target = Target::find(&arguments.target, &skills)?;
     if !arguments.script_arguments.is_empty() && matches!(target, Target::Tool { .. }) {
@@ -57,7 +57,12 @@ async fn attempt(program: &Program, arguments: &Call) -> Result<Outcome, Error> 
             "write the JSON, or address an undeclared script as `SKILL:scripts/FILE`",
         ));
     }
-    let loaded = session::load(program, &skills, target.skill(), &chosen, gate.clone()).await?;
+    // The top levels of a skill's tools run while it loads, each for some seconds.
+    let loaded = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(CancelToken::error()),
+        loaded = session::load(program, &skills, target.skill(), &chosen, gate.clone()) => loaded?,
+    };
     let manager = &loaded.manager;
     let skill = loaded.report.provenance.skill.as_str();
     let mut outcome = match &target {
@@ -178,7 +183,8 @@ fn read_stdin(path: &Path) -> Result<Arc<[u8]>, Error> {
     Ok(bytes.into())
 }
 
-/// Cancels when the person or the system asks the program to stop.
+/// Cancels when the person or the system asks the program to stop, and ends it when they ask
+/// again: what does not look at the token must not hold on to their terminal.
 fn cancel_on_signals(cancel: &CancelToken) -> Result<(), Error> {
     for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
         let mut signals = signal(kind).map_err(|error| {
@@ -188,6 +194,9 @@ fn cancel_on_signals(cancel: &CancelToken) -> Result<(), Error> {
         tokio::spawn(async move {
             if signals.recv().await.is_some() {
                 cancel.cancel();
+            }
+            if signals.recv().await.is_some() {
+                std::process::exit(Code::Cancelled.exit_code().into());
             }
         });
     }
@@ -303,10 +312,11 @@ fn show(
         if result.as_ref().is_err_and(|error| tells(error, denial)) {
             continue;
         }
-        output.note(&format!("note: the run was refused {}", in_words(denial)));
+        let words = one_line(&in_words(denial), MAX_NOTE);
+        output.note(&format!("note: the run was refused {words}"));
     }
     for warning in &report.warnings {
-        output.note(&format!("warning: {warning}"));
+        output.note(&format!("warning: {}", one_line(warning, MAX_NOTE)));
     }
     Ok(())
 }
@@ -411,6 +421,9 @@ const PACE: Duration = Duration::from_millis(200);
 
 /// The most characters of one line of progress.
 const MAX_PROGRESS: usize = 200;
+
+/// Characters of what is said about a run on one line, some of them the tool's own.
+const MAX_NOTE: usize = 600;
 
 /// Far more than any arguments that a schema accepts, in bytes.
 const MAX_ARGUMENTS: u64 = 1 << 20;
