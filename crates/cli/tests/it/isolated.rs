@@ -235,6 +235,45 @@ fn an_interrupt_cancels_a_loop() {
     assert!(interrupted.elapsed() < Duration::from_secs(10));
 }
 
+#[test]
+fn an_interrupt_ends_loading() {
+    let world = with_tool("  return said(1);");
+    world.run(&["explain", "guest.work"]).succeeded();
+    let endless = format!("while (true) {{}}\n{}", module("  return said(1);"));
+    world.tool_skill("endless", "load", &endless);
+    let mut child = world.start(&["call", "endless.load", "--json"]);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    kill(
+        Pid::from_raw(i32::try_from(child.id()).unwrap()),
+        Signal::SIGINT,
+    )
+    .unwrap();
+    // Left alone it ends with another code, for what the top level did.
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+}
+
+#[test]
+fn what_a_guest_names_begins_no_line_of_its_own() {
+    let world = with_tool(
+        "  await context.fs.read(\"/x\\nerror: forged\").catch(() => 0);
+  return { ...said(1), details: { \"k\\nhint: forged\": 1n } };",
+    );
+    let call = [
+        "call",
+        "guest.work",
+        "--yes",
+        "--grant",
+        "context=fs.read",
+        "--grant",
+        "read=.",
+    ];
+    let ran = world.run(&call).succeeded();
+    let lines: Vec<_> = ran.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", ran.stderr);
+    assert!(lines[0].starts_with("note: ") && lines[1].starts_with("warning: "));
+}
+
 /// A skill with a tool of each form, a script, and a wasm module that nothing runs.
 fn every_form() -> World {
     let world = with_tool("  return said(\"module\");");
