@@ -1,5 +1,7 @@
 //! The two forms that a guest's source may have.
 
+use std::collections::HashSet;
+
 use oxc_ast::ast::{
     BindingIdentifier, Declaration, ExportDeclaration, ExportDefaultDeclaration,
     ExportNamedDeclaration, Expression, ModuleExportName, Program, Statement,
@@ -82,6 +84,7 @@ pub(crate) fn check_module(program: &Program<'_>, scoping: &Scoping) -> Module {
     let mut exports = Exports {
         scoping,
         found: Vec::new(),
+        names: HashSet::new(),
         default: None,
         findings: Vec::new(),
     };
@@ -94,6 +97,7 @@ pub(crate) fn check_module(program: &Program<'_>, scoping: &Scoping) -> Module {
 struct Exports<'s> {
     scoping: &'s Scoping,
     found: Vec<Exported>,
+    names: HashSet<String>,
     default: Option<u32>,
     findings: Vec<Finding>,
 }
@@ -174,7 +178,7 @@ impl Exports<'_> {
     }
 
     fn push(&mut self, name: &str, offset: u32) {
-        if self.found.iter().any(|export| export.name == name) {
+        if !self.names.insert(name.to_owned()) {
             self.refuse(
                 offset,
                 format!("`{name}` is exported twice"),

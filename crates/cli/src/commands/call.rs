@@ -196,6 +196,7 @@ fn cancel_on_signals(cancel: &CancelToken) -> Result<(), Error> {
                 cancel.cancel();
             }
             if signals.recv().await.is_some() {
+                #[expect(clippy::exit, reason = "whoever asks twice waits no longer")]
                 std::process::exit(Code::Cancelled.exit_code().into());
             }
         });
