@@ -74,7 +74,7 @@ const once = async () => {
 "#;
 
 /// Calls `once` again and again, after three calls that are not counted, and prints the times.
-const ROUNDS: &str = r#"
+const ROUNDS: &str = r"
 (async () => {
   const taken = [];
   for (let round = -3; round < Number(rounds); round += 1) {
@@ -83,7 +83,7 @@ const ROUNDS: &str = r#"
   }
   console.log(JSON.stringify(taken));
 })();
-"#;
+";
 
 /// What a program ends with that misses a package.
 const NOT_INSTALLED: i32 = 69;

@@ -211,18 +211,21 @@ impl Ended {
     }
 
     fn out_of_memory(&self, report: &mut CallReport) -> SkillError {
-        report.limit_hit = Some("memory".to_owned());
-        let memory = self.tool.holdings.limits.memory;
+        let (limits, observed) = (self.tool.holdings.limits, &self.completion.observed);
+        let (axis, bound) = if observed.table_refused && !observed.memory_refused {
+            ("table", format!("{} table entries", limits.table))
+        } else {
+            ("memory", format!("{} MiB of memory", limits.memory >> 20))
+        };
+        report.limit_hit = Some(axis.to_owned());
         SkillError::new(
             Code::IsolatedMemoryExceeded,
-            format!(
-                "`{}` needs more than its {} MiB of memory",
-                self.name(),
-                memory >> 20
-            ),
+            format!("`{}` needs more than its {bound}", self.name()),
         )
-        .with_hint("give it less to do, or raise `limits.isolate.memory`")
-        .with_detail("axis", "memory")
+        .with_hint(format!(
+            "give it less to do, or raise `limits.isolate.{axis}`"
+        ))
+        .with_detail("axis", axis)
     }
 
     /// Ends a call whose guest did what no guest may do.

@@ -1,6 +1,7 @@
 //! Loading a skill's isolated tools: checked by parsing, compiled, described, published.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bailiwick_core::{
     Code, IsolatedDeclaration, IsolatedForm, Schema, SkillDescriptor, SkillError, SkillFile, Tier,
@@ -15,7 +16,8 @@ impl SkillManager {
     ///
     /// # Errors
     ///
-    /// `E_SKILL_ISOLATED_GUEST_INVALID` with file, line and column for a source that is no tool,
+    /// `E_SKILL_ISOLATED_GUEST_INVALID` with file, line and column for a source that is no tool, and
+    /// for a skill whose tools take longer than [`LOAD_DEADLINE`] together,
     /// `E_SKILL_MANIFEST_INVALID` for a schema that breaks a bound, and
     /// `E_INVALID_SKILLS_CONFIG` for a granted root that is not there.
     pub(crate) async fn prepare_isolated(
@@ -24,11 +26,16 @@ impl SkillManager {
         files: &[SkillFile],
         ready: &mut Ready,
     ) -> Result<(), SkillError> {
-        for declared in &descriptor.isolated {
-            let tool = self.isolated_tool(declared, files, ready).await?;
-            ready.add(declared.name.to_string(), Arc::new(tool));
-        }
-        Ok(())
+        let all = async {
+            for declared in &descriptor.isolated {
+                let tool = self.isolated_tool(declared, files, ready).await?;
+                ready.add(declared.name.to_string(), Arc::new(tool));
+            }
+            Ok(())
+        };
+        tokio::time::timeout(LOAD_DEADLINE, all)
+            .await
+            .unwrap_or_else(|_| Err(too_slow(descriptor)))
     }
 
     pub(super) async fn isolated_tool(
@@ -67,6 +74,18 @@ impl SkillManager {
         );
         Ok(IsolatedTool::new(spec, engine, script, holdings))
     }
+}
+
+fn too_slow(descriptor: &SkillDescriptor) -> SkillError {
+    SkillError::new(
+        Code::IsolatedGuestInvalid,
+        format!(
+            "the tools of `{}` took longer than {LOAD_DEADLINE:?} to load",
+            descriptor.name
+        ),
+    )
+    .with_hint("have the modules do less at their top level, or bring fewer tools in one skill")
+    .with_detail("skill", descriptor.name.as_str())
 }
 
 /// A script with what a model is told of it.
@@ -118,3 +137,7 @@ fn source<'a>(
         .with_detail("path", declared.path.as_str())
     })
 }
+
+/// How long the tools of one skill may take to load together, the first start of the engine
+/// included: each compiles in milliseconds, and its top level is no place for work.
+const LOAD_DEADLINE: Duration = Duration::from_secs(30);

@@ -43,7 +43,10 @@ const LIMITS: &[Limit] = &[
         fields: ["limits.isolate.table", "skill[].limits.isolate.table"],
         small: ("table", "16"),
         expression: "1",
-        shows: |outcome| fails(outcome, Code::IsolatedMemoryExceeded),
+        shows: |outcome| {
+            fails(outcome, Code::IsolatedMemoryExceeded)
+                && outcome.report.limit_hit.as_deref() == Some("table")
+        },
     },
     Limit {
         fields: [
