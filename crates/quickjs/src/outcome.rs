@@ -47,7 +47,7 @@ impl Ended {
 
     fn report(&mut self) -> CallReport {
         let mut report = CallReport::new(Tier::Isolated);
-        report.limits = json!(self.tool.holdings.limits);
+        report.limits = self.tool.limits.clone();
         report.limits["wall"] = json!(self.allowed.as_secs_f64());
         let observed = &mut self.completion.observed;
         report.logs = std::mem::take(&mut observed.logs);

@@ -10,7 +10,7 @@ use bailiwick_core::{
 };
 use bailiwick_isolate::{Clock, Job, Limits, Random, no_host};
 use bailiwick_js_syntax::Form;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::configuration::{configuration, identity};
 use crate::engine::JsEngine;
@@ -97,6 +97,10 @@ pub(crate) struct Inner {
     engine: JsEngine,
     pub(crate) script: Script,
     pub(crate) holdings: Holdings,
+    /// The limits of each call as a report has them.
+    pub(crate) limits: Value,
+    /// What the gate is shown of each call.
+    effects: Effects,
 }
 
 impl IsolatedTool {
@@ -104,21 +108,19 @@ impl IsolatedTool {
     ///
     /// The schema of `spec` should know `timeout_seconds`; a call without it has 30 s.
     pub fn new(spec: ToolSpec, engine: JsEngine, script: Script, holdings: Holdings) -> Self {
+        let limits = json!(holdings.limits);
+        let effects = Effects::Isolated {
+            grants: holdings.grants.clone(),
+            limits: limits.clone(),
+        };
         Self(Arc::new(Inner {
             spec,
             engine,
             script,
             holdings,
+            limits,
+            effects,
         }))
-    }
-
-    /// Returns what the gate is shown of a call.
-    fn effects(&self) -> Effects {
-        let holdings = &self.0.holdings;
-        Effects::Isolated {
-            grants: holdings.grants.clone(),
-            limits: json!(holdings.limits),
-        }
     }
 }
 
@@ -134,7 +136,6 @@ impl Tool for IsolatedTool {
     ) -> BoxFuture<'a, Result<Box<dyn Prepared>, SkillError>> {
         let prepared = self.0.holdings.services.open(context).map(|host| {
             Box::new(Call {
-                effects: self.effects(),
                 tool: self.0.clone(),
                 arguments,
                 context: context.clone(),
@@ -156,7 +157,6 @@ impl fmt::Debug for IsolatedTool {
 
 /// One call that has not begun.
 struct Call {
-    effects: Effects,
     tool: Arc<Inner>,
     arguments: Arguments,
     context: CallContext,
@@ -165,7 +165,7 @@ struct Call {
 
 impl Prepared for Call {
     fn effects(&self) -> &Effects {
-        &self.effects
+        &self.tool.effects
     }
 
     fn run(self: Box<Self>, permit: Permit) -> BoxFuture<'static, Outcome> {
