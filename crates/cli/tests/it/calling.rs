@@ -1,13 +1,10 @@
 //! `call`: results, failures, and what is left of a run.
 
-use std::io::Read as _;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::run::{Ran, World, processes_with};
+use crate::run::{Ran, World, interrupted, processes_with};
 
 #[track_caller]
 pub(crate) fn assert_fits_the_schema(value: &Value) {
@@ -123,29 +120,12 @@ fn an_interrupt_cancels_the_call_and_ends_every_process_of_it() {
     let world = World::new();
     let mark = world.mark();
     world.skill("sleepy", &format!("sh -c 'sleep 600; :' {mark}\n"));
-    let mut child = world.start(&["call", "sleepy.run", "--json"]);
+    let child = world.start(&["call", "sleepy.run", "--json"]);
     let patience = Instant::now() + Duration::from_mins(1);
     while processes_with(&mark).is_empty() && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(10));
     }
-    kill(
-        Pid::from_raw(i32::try_from(child.id()).unwrap()),
-        Signal::SIGINT,
-    )
-    .unwrap();
-    let mut stdout = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut stdout)
-        .unwrap();
-    let ran = Ran {
-        exit: child.wait().unwrap().code().unwrap(),
-        stdout,
-        stderr: String::new(),
-    };
-    let value = ran.ended(7).json();
+    let value = interrupted(child).ended(7).json();
     assert_fits_the_schema(&value);
     assert_eq!(value["error"]["code"], "E_SKILL_CANCELLED");
     assert_eq!(value["report"]["confirmed"], true);

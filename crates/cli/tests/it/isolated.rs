@@ -1,15 +1,11 @@
 //! Tier 2: tools that run in a guest, called, listed, inspected and explained.
 
-use std::io::Read as _;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
 use crate::asking::at_a_terminal;
 use crate::calling::assert_fits_the_schema;
-use crate::run::{Ran, World};
+use crate::run::{World, interrupted};
 
 /// Returns the source of a tool module with a schema of no properties.
 fn module(body: &str) -> String {
@@ -214,21 +210,7 @@ fn an_interrupt_cancels_a_loop() {
     world.run(&["explain", "guest.work"]).succeeded();
     let mut child = world.start(&["call", "guest.work", "--timeout", "30s", "--json"]);
     wait_until_it_computes(&mut child);
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
-    kill(pid, Signal::SIGINT).unwrap();
-    let mut stdout = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut stdout)
-        .unwrap();
-    let ran = Ran {
-        exit: child.wait().unwrap().code().unwrap(),
-        stdout,
-        stderr: String::new(),
-    };
-    let value = ran.ended(7).json();
+    let value = interrupted(child).ended(7).json();
     assert_fits_the_schema(&value);
     assert_eq!(value["error"]["code"], "E_SKILL_CANCELLED");
 }
@@ -259,13 +241,8 @@ fn an_interrupt_ends_loading() {
     world.tool_skill("endless", "load", &endless);
     let mut child = world.start(&["call", "endless.load", "--json"]);
     wait_until_it_computes(&mut child);
-    kill(
-        Pid::from_raw(i32::try_from(child.id()).unwrap()),
-        Signal::SIGINT,
-    )
-    .unwrap();
     // Left alone it ends with another code, for what the top level did.
-    assert_eq!(child.wait().unwrap().code(), Some(7));
+    interrupted(child).ended(7);
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! A world of its own for each test, and the program run in it.
 
 use std::ffi::OsStr;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// A temporary home with a project in it.
@@ -16,6 +19,20 @@ pub(crate) struct Ran {
     pub(crate) exit: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+/// Interrupts a program as a person at a terminal does, and returns what it came to.
+pub(crate) fn interrupted(mut child: Child) -> Ran {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+    kill(pid, Signal::SIGINT).unwrap();
+    let mut stdout = String::new();
+    let mut stream = child.stdout.take().unwrap();
+    stream.read_to_string(&mut stdout).unwrap();
+    Ran {
+        exit: child.wait().unwrap().code().unwrap(),
+        stdout,
+        stderr: String::new(),
+    }
 }
 
 impl World {
