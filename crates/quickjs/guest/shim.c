@@ -40,14 +40,18 @@ enum { COMPILE_ARROW = 1, COMPILE_MODULE, DESCRIBE, CALL_ARROW, CALL_MODULE };
 enum { ANSWER_THREW = 2, ANSWER_BYTECODE = 4 };
 
 /* What the prelude hands out. */
-enum { PREPARE, BEGIN, CALL, CALL_TOOL, DESCRIBE_TOOL, SETTLE, THREW, ENTRY_COUNT };
+enum { PREPARE, BEGIN, CALL, CALL_TOOL, DESCRIBE_TOOL, RETURNED, SETTLE, THREW, ENTRY_COUNT };
 static const char *const ENTRY_NAMES[ENTRY_COUNT] = {
-    "prepare", "begin", "call", "callTool", "describe", "settle", "threw",
+    "prepare", "begin", "call", "callTool", "describe", "returned", "settle", "threw",
 };
 
 static JSRuntime *runtime;
 static JSContext *context;
 static JSValue entries[ENTRY_COUNT];
+/* What `prepare` made: the `context` of a call, but for who calls. */
+static JSValue call_context;
+/* The promise of what a tool returns, until it is settled. */
+static JSValue awaited = JS_UNDEFINED;
 static uint32_t last_id;
 static int is_answered;
 
@@ -77,10 +81,26 @@ static void finish(JSValue result) {
   JS_FreeValue(context, result);
 }
 
-/* Runs what promises have queued, until there is an answer or nothing to do. */
+/* Has the prelude answer with what a promise came to. */
+static JSValue deliver(JSContext *js, int count, JSValueConst *promise) {
+  JSValue result = JS_PromiseResult(js, *promise);
+  int entry = JS_PromiseState(js, *promise) == JS_PROMISE_FULFILLED ? RETURNED : THREW;
+  JSValue delivered = JS_Call(js, entries[entry], JS_UNDEFINED, 1, &result);
+  JS_FreeValue(js, result);
+  return delivered;
+}
+
+/* Runs what promises have queued, until there is an answer or nothing to do. What was queued before
+ * a tool's promise was settled runs before the answer, as it would before a reaction to it: making
+ * one of those is half of what a short call costs. */
 static uint32_t pump(void) {
   JSContext *job_context;
   while (!is_answered) {
+    if (JS_IsObject(awaited) && JS_PromiseState(context, awaited) != JS_PROMISE_PENDING) {
+      if (JS_EnqueueJob(context, deliver, 1, &awaited) < 0) report_exception();
+      JS_FreeValue(context, awaited);
+      awaited = JS_UNDEFINED;
+    }
     int ran = JS_ExecutePendingJob(runtime, &job_context);
     if (ran == 0) break;
     if (ran < 0) report_exception();
@@ -303,7 +323,8 @@ static void compile(int kind, const char *name, uint32_t name_length, const char
   }
 }
 
-/* Evaluates compiled code, and hands the prelude's `entry` what it made and what it waits for. */
+/* Evaluates compiled code, and hands the prelude's `entry` what it made and, where the top level of
+ * a module waits for something, the promise of its end. */
 static void evaluate(int entry, int is_module, const uint8_t *code, uint32_t code_length,
                      const char *arguments, uint32_t arguments_length) {
   JSValue compiled = JS_ReadObject(context, code, code_length, JS_READ_OBJ_BYTECODE);
@@ -321,6 +342,10 @@ static void evaluate(int entry, int is_module, const uint8_t *code, uint32_t cod
     }
     values[2] = JS_EvalFunction(context, compiled);
     values[0] = JS_GetModuleNamespace(context, module);
+    if (JS_PromiseState(context, values[2]) == JS_PROMISE_FULFILLED) {
+      JS_FreeValue(context, values[2]);
+      values[2] = JS_UNDEFINED;
+    }
   } else {
     values[0] = JS_EvalFunction(context, compiled);
   }
@@ -328,7 +353,37 @@ static void evaluate(int entry, int is_module, const uint8_t *code, uint32_t cod
     report_exception();
     return;
   }
-  finish(JS_Call(context, entries[entry], JS_UNDEFINED, 3, values));
+  awaited = JS_Call(context, entries[entry], JS_UNDEFINED, 3, values);
+  if (JS_IsException(awaited)) report_exception();
+}
+
+static uint32_t take_number(const uint8_t **at) {
+  uint32_t number;
+  memcpy(&number, *at, sizeof number);
+  *at += sizeof number;
+  return number;
+}
+
+/* Makes what is of this call: the bounds of its JSON, then a name and a text for each identifier of
+ * `context`, with their lengths before them. Answers whether it could. */
+static int begin(const uint8_t *at, uint32_t length) {
+  const uint8_t *end = at + length;
+  JSValue depth = JS_NewUint32(context, take_number(&at));
+  JSValue bounds[2] = {depth, JS_NewUint32(context, take_number(&at))};
+  JSValue begun = JS_Call(context, entries[BEGIN], JS_UNDEFINED, 2, bounds);
+  if (JS_IsException(begun)) return 0;
+  while (at < end) {
+    uint32_t name_length = take_number(&at);
+    JSAtom name = JS_NewAtomLen(context, (const char *)at, name_length);
+    at += name_length;
+    uint32_t text_length = take_number(&at);
+    JSValue text = JS_NewStringLen(context, (const char *)at, text_length);
+    at += text_length;
+    if (JS_IsException(text)) return 0;
+    if (JS_DefinePropertyValue(context, call_context, name, text, JS_PROP_ENUMERABLE) < 0) return 0;
+    JS_FreeAtom(context, name);
+  }
+  return JS_PreventExtensions(context, call_context) >= 0;
 }
 
 /* Does one thing with up to three parts that lie behind one another; answers 1 when done called. */
@@ -343,9 +398,7 @@ uint32_t guest_run(uint32_t operation, uint32_t stack, const char *parts, uint32
     compile(operation, parts, first, code, second);
     return is_answered;
   }
-  JSValue config = JS_NewStringLen(context, parts, first);
-  JSValue begun = JS_Call(context, entries[BEGIN], JS_UNDEFINED, 1, &config);
-  if (JS_IsException(begun)) {
+  if (!begin((const uint8_t *)parts, first)) {
     report_exception();
     return is_answered;
   }
@@ -371,6 +424,22 @@ uint32_t guest_settle(uint32_t id, uint32_t is_ok, char *json, uint32_t length) 
 static const char PRELUDE[] = {
 #include "prelude.inc"
     , 0};
+
+/* Takes the room between what lives, so that a call allocates beyond it: pages that it writes are
+ * pages that the host puts back, and scattered over the heap they would be three times as many. */
+static void fill_gaps(void) {
+  char *top = malloc(65536);
+  free(top);
+  for (size_t size = 32768; size >= 16; size = size > 512 ? size / 2 : size - 16) {
+    for (;;) {
+      char *made = malloc(size);
+      if (!made || made >= top) {
+        free(made);
+        break;
+      }
+    }
+  }
+}
 
 /* Bytes that a call may allocate before the engine looks for cycles. */
 enum { GC_HEADROOM = 1024 * 1024 };
@@ -402,8 +471,8 @@ EXPORT("wizer-initialize") void guest_initialize(void) {
   static const char SETTING[] = "setting";
   uint32_t length = host_pure(SETTING, sizeof SETTING - 1, SETTING, 0);
   JSValue setting = reply(context, length);
-  JSValue prepared = JS_Call(context, entries[PREPARE], JS_UNDEFINED, 1, &setting);
-  if (JS_IsException(prepared)) abort();
+  call_context = JS_Call(context, entries[PREPARE], JS_UNDEFINED, 1, &setting);
+  if (!JS_IsObject(call_context)) abort();
   JS_FreeValue(context, setting);
   JS_FreeValue(context, prelude);
   JS_FreeValue(context, made);
@@ -413,4 +482,5 @@ EXPORT("wizer-initialize") void guest_initialize(void) {
   JSMemoryUsage usage;
   JS_ComputeMemoryUsage(runtime, &usage);
   JS_SetGCThreshold(runtime, (size_t)usage.malloc_size + GC_HEADROOM);
+  fill_gaps();
 }

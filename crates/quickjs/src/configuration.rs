@@ -1,43 +1,57 @@
-//! What the prelude is told before a tool's code runs: who calls, and how large its JSON may be.
+//! What a guest is told before a tool's code runs: how large its JSON may be, and who calls.
 
 use std::sync::Arc;
 
 use bailiwick_core::CallContext;
 use bailiwick_isolate::Limits;
-use serde_json::{Value, json};
 
-/// Writes the configuration of one call.
-pub(crate) fn configuration(identity: &Value, limits: &Limits) -> Arc<[u8]> {
-    let configuration = json!({
-        "identity": identity,
-        "limits": { "jsonDepth": limits.json_depth, "jsonNodes": limits.json_nodes },
-    });
-    configuration.to_string().into_bytes().into()
+/// Writes the configuration of one call, as `begin` of the shim reads it: two bounds, then a name
+/// and a text for each identifier, with their lengths before them; all numbers are 32 bits, little
+/// end first.
+pub(crate) fn configuration<'a>(
+    identifiers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    limits: &Limits,
+) -> Arc<[u8]> {
+    let mut bytes = Vec::with_capacity(256);
+    bytes.extend(limits.json_depth.to_le_bytes());
+    bytes.extend(limits.json_nodes.to_le_bytes());
+    for text in identifiers.into_iter().flat_map(<[&str; 2]>::from) {
+        // One too long for its length is longer than any guest's memory.
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(text.as_bytes());
+    }
+    bytes.into()
 }
 
-/// Returns the identifiers of `context`; a member that the host does not have is left out where
-/// the contract says so, and empty elsewhere (contracts 8).
-pub(crate) fn identity(context: &CallContext) -> Value {
+/// Returns the configuration of a guest that is called by nobody.
+pub(crate) fn at_load() -> Arc<[u8]> {
+    configuration([], &Limits::default())
+}
+
+/// Returns the configuration of a call: the identifiers of `context` are empty where the host does
+/// not have them, or left out where the contract says so (contracts 8).
+pub(crate) fn of_call(context: &CallContext, limits: &Limits) -> Arc<[u8]> {
     let CallContext {
         cwd,
         conversation,
         place,
         ..
     } = context;
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    let mut identity = json!({
-        "cwd": cwd.to_string_lossy(),
-        "projectId": text(&place.project),
-        "threadId": text(&place.thread),
-        "conversationId": text(conversation),
-    });
-    for (name, value) in [
-        ("messageId", &place.message),
-        ("threadPath", &place.thread_path),
-    ] {
-        if let Some(value) = value {
-            identity[name] = json!(value);
-        }
-    }
-    identity
+    let cwd = cwd.to_string_lossy();
+    let always = [
+        ("cwd", Some(&*cwd)),
+        ("projectId", place.project.as_deref()),
+        ("threadId", place.thread.as_deref()),
+        ("conversationId", conversation.as_deref()),
+    ];
+    let known = [
+        ("messageId", place.message.as_deref()),
+        ("threadPath", place.thread_path.as_deref()),
+    ];
+    let always = always.map(|(name, text)| (name, text.unwrap_or_default()));
+    let known = known
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)));
+    configuration(always.into_iter().chain(known), limits)
 }

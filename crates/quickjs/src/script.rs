@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::answer::{self, Answer, Threw};
-use crate::configuration::configuration;
+use crate::configuration;
 use crate::engine::JsEngine;
 use crate::error::QuickjsError;
 use crate::operation::Operation;
@@ -142,8 +142,7 @@ impl JsEngine {
     /// `parameters` breaks a bound of [`Schema`].
     pub async fn describe(&self, script: &Script) -> Result<Description, SkillError> {
         let path = &script.path;
-        let config = configuration(&json!({}), &Limits::default());
-        let parts = [config, script.bytecode(), [].into()];
+        let parts = [configuration::at_load(), script.bytecode(), [].into()];
         let exports: Exports = match self.at_load(path, Operation::Describe, parts).await? {
             Answer::Returned(returned) => {
                 serde_json::from_value(returned.value).map_err(|_| nothing(path))?

@@ -12,7 +12,7 @@ use bailiwick_isolate::{Clock, Job, Limits, Random, no_host};
 use bailiwick_js_syntax::Form;
 use serde_json::{Value, json};
 
-use crate::configuration::{configuration, identity};
+use crate::configuration;
 use crate::engine::JsEngine;
 use crate::operation::Operation;
 use crate::outcome::Ended;
@@ -197,7 +197,7 @@ impl Call {
         };
         let holdings = &self.tool.holdings;
         let parts = [
-            configuration(&identity(&self.context), &holdings.limits),
+            configuration::of_call(&self.context, &holdings.limits),
             self.tool.script.bytecode(),
             json!(self.arguments.values())
                 .to_string()

@@ -72,7 +72,6 @@ function memberFunction(member, name) {
   return { [name](...values) { return callHost(member, values); } }[name];
 }
 
-
 // Makes the members that are always there and those of the registry.
 function makeNamespaces(members) {
   const made = create(null);
@@ -93,28 +92,28 @@ function makeNamespaces(members) {
   for (const name in made) {
     freeze(made[name]);
   }
-  return assign({}, made);
+  return made;
 }
 
-let namespaces = makeNamespaces([]);
-
-// Entry point: makes what is the same for every call of every tool, before the snapshot.
-function prepare(settingJson) {
-  namespaces = makeNamespaces(parseJson(settingJson).members);
-}
-
+// What a tool is called with. The shim completes `context` and makes it frozen.
 let context;
-let options;
+const options = { signal: callSignal, onUpdate };
 
-// Entry point: makes what is of this call, before user code runs.
-function begin(configJson) {
-  const config = parseJson(configJson);
-  // What was answered before, while the tool was loaded, is no answer to this call.
-  answered = false;
-  maxDepth = config.limits.jsonDepth;
-  maxNodes = config.limits.jsonNodes;
-  context = freeze(assign({}, config.identity, namespaces));
-  options = { signal: callSignal, onUpdate };
+// Entry point: makes what is the same for every call of every tool, before the snapshot; returns
+// `context`, in which only who calls is missing.
+function prepare(settingJson) {
+  const namespaces = makeNamespaces(parseJson(settingJson).members);
+  context = { cwd: "", projectId: "", threadId: "", conversationId: "" };
+  for (const name in namespaces) {
+    defineProperty(context, name, { value: namespaces[name], enumerable: true });
+  }
+  return context;
+}
+
+// Entry point: says how large the JSON of this call may be, before user code runs.
+function begin(depth, nodes) {
+  maxDepth = depth;
+  maxNodes = nodes;
 }
 
 // Hands a partial result to the host. One that is no JSON, or too much, is left out: it must not

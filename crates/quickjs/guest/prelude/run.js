@@ -1,31 +1,21 @@
 // How the shim runs a tool.
 
-// Answers with what a tool returns or resolves to; a throw at once is as one later.
-function run(start) {
-  let result;
-  try {
-    result = start();
-  } catch (thrown) {
-    fail(thrown);
-    return;
-  }
-  then(resolved(result), answer, fail);
-}
-
-// Entry point: calls a tool in the form of an arrow function.
+// Entry point: calls a tool in the form of an arrow function; returns a promise of its answer.
 function call(tool, argumentsText) {
-  run(() => {
-    if (typeof tool !== "function") {
-      throw new TypeError("the source of the tool is not a function");
-    }
-    return tool(parseJson(argumentsText), context, options);
-  });
+  if (typeof tool !== "function") {
+    throw new TypeError("the source of the tool is not a function");
+  }
+  return resolved(tool(parseJson(argumentsText), context, options));
 }
 
-// Entry point: calls `execute` of a tool in the form of a module, once its top level is through.
+// Runs a function once the top level of a module, where it waits for something, is through.
+function once(evaluated, run) {
+  return evaluated === undefined ? resolved(run()) : then(evaluated, run);
+}
+
+// Entry point: calls `execute` of a tool in the form of a module; returns a promise of its answer.
 function callTool(namespace, argumentsText, evaluated) {
-  run(() => then(evaluated, () =>
-    namespace.execute(parseJson(argumentsText), context, options)));
+  return once(evaluated, () => namespace.execute(parseJson(argumentsText), context, options));
 }
 
 function typeName(value) {
@@ -37,7 +27,7 @@ function typeName(value) {
 
 // Entry point: answers with what a tool module exports. The host judges it.
 function describe(namespace, _argumentsText, evaluated) {
-  then(evaluated, () => describeExports(namespace), fail);
+  return once(evaluated, () => describeExports(namespace));
 }
 
 function describeExports(namespace) {
@@ -52,4 +42,4 @@ function describeExports(namespace) {
   });
 }
 
-return { prepare, begin, call, callTool, describe, settle, threw: fail };
+return { prepare, begin, call, callTool, describe, returned: answer, settle, threw: fail };

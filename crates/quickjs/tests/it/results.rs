@@ -194,3 +194,50 @@ async fn a_report_says_what_a_call_used_and_logged() {
     assert_eq!(report.limits["wall"], 120.0);
     assert!(report.confirmed && report.confirmed_dead.is_none() && report.limit_hit.is_none());
 }
+
+#[tokio::test]
+async fn what_was_queued_before_the_answer_runs_and_an_endless_queue_does_not_keep_it() {
+    for (name, source, logged) in [
+        (
+            "one that returns at once",
+            "async () => { queueMicrotask(() => console.log('queued')); return 1; }",
+            "queued",
+        ),
+        (
+            "an async function whose promise is settled later",
+            "async () => { Promise.resolve().then(() => console.log('reaction')); await null; \
+             queueMicrotask(() => console.log('too')); return 1; }",
+            "reaction too",
+        ),
+        (
+            "a queue without end",
+            "async () => { const f = () => queueMicrotask(f); f(); console.log('at once'); return 1; }",
+            "at once",
+        ),
+        (
+            "a thenable that is no promise",
+            "async () => ({ then(resolve) { console.log('asked'); resolve(1); } })",
+            "asked",
+        ),
+        (
+            "a lazy promise, which `await` asks too",
+            "async () => { class Lazy extends Promise { then(...both) { console.log('asked'); \
+             return Promise.resolve(1).then(...both); } } return new Lazy(() => {}); }",
+            "asked",
+        ),
+    ] {
+        let outcome = call(&bed::arrow(source).await, json!({})).await;
+        let texts: Vec<_> = outcome.report.logs.iter().map(|log| &*log.text).collect();
+        assert_eq!(texts.join(" "), logged, "{name}");
+        assert_eq!(success(outcome), json!(1), "{name}");
+    }
+    let lazy = bed::module(
+        "export const description = 'd';\nexport const parameters = {};\n\
+         class Lazy extends Promise {\n  then(...both) {\n    \
+         return Promise.resolve({ content: [{ type: 'text', text: 'asked' }] }).then(...both);\n  \
+         }\n}\n\
+         export function execute() {\n  return new Lazy(() => {});\n}\n",
+    );
+    let outcome = call(&lazy.await, json!({})).await;
+    assert_eq!(outcome.result.unwrap().text(), "asked");
+}
