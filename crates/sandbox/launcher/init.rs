@@ -5,11 +5,12 @@
 
 use crate::message::{Message, Stage, TERMINATE};
 use crate::namespace;
-use crate::plan::{Run, flag};
+use crate::plan::{NONE, Plan, Run, flag};
 use crate::program;
 use crate::root;
+use crate::rules::Rulesets;
 use crate::socket::{self, SOCKET};
-use crate::state::{self, At, Outcome};
+use crate::state::{self, At, Failure, Outcome};
 use crate::sys::{self, AT_FDCWD, nr};
 
 /// Runs a whole life.
@@ -24,7 +25,7 @@ pub extern "C" fn main() -> ! {
     }
 }
 
-/// Steps 5 to 8: namespaces, root, the program's process; then gives up every privilege.
+/// Namespaces, root, the program's process; then gives up every privilege.
 fn prepare(run: Run<'static>) -> Outcome<i32> {
     die_with_launcher().at(Stage::Process)?;
     // The modes of the root's parts are those of the plan.
@@ -38,10 +39,24 @@ fn prepare(run: Run<'static>) -> Outcome<i32> {
     if run.flags & flag::LOOPBACK != 0 {
         namespace::raise_loopback().at(Stage::Loopback)?;
     }
-    if run.namespaces & namespace::MOUNT != 0 {
-        root::enter(run.root, (run.uid, run.gid))?;
+    let own = (run.uid, run.gid);
+    if run.template != NONE {
+        root::complete(run.root, own)?;
+    } else if run.namespaces & namespace::MOUNT != 0 {
+        root::enter(run.root, own)?;
     }
     let out = open_out(run)?;
+    // The next plan's descriptors take the place of those that these may be.
+    state::set_rulesets(Rulesets::of(run)?);
+    take_program()?;
+    // A launcher that was killed before this process could ask to die with it cannot take it along.
+    if socket::is_closed() {
+        return Err(Failure {
+            stage: Stage::Process,
+            errno: EPIPE,
+            item: 0,
+        });
+    }
     const PR_SET_DUMPABLE: usize = 4;
     sys::numbers(nr::PRCTL, PR_SET_DUMPABLE, 0, 0, 0).at(Stage::Process)?;
     let main = state::spawn_program(program::main).at(Stage::Process)?;
@@ -60,6 +75,18 @@ fn prepare(run: Run<'static>) -> Outcome<i32> {
     program::no_new_privileges().at(Stage::NoNewPrivileges)?;
     announce(out)?;
     Ok(main)
+}
+
+/// Waits to be told what is executed, and with which standard streams.
+fn take_program() -> Outcome<()> {
+    let Plan::Execute(execute) = socket::receive_plan()? else {
+        return Err(socket::out_of_turn());
+    };
+    for (number, stream) in state::descriptors().iter().enumerate() {
+        sys::numbers(nr::DUP3, *stream as usize, number, 0, 0).at_item(Stage::Stdio, number)?;
+    }
+    state::set_execute(execute);
+    Ok(())
 }
 
 /// Sends the host a descriptor of this process and of the directory for results.
@@ -192,6 +219,8 @@ fn open_out(run: Run<'static>) -> Outcome<Option<i32>> {
         .at(Stage::Root)
         .map(Some)
 }
+
+const EPIPE: i32 = 32;
 
 /// A descriptor that is readable when a child has ended.
 fn child_events() -> sys::Result<i32> {

@@ -1,9 +1,12 @@
 //! Starts one confined program, or tries what this machine can do.
 //!
-//! The host starts this program with a socket as standard input and the run's pipes as standard
-//! output and error. Three processes take part in a run: this launcher, which stays outside and
-//! waits; the init of the run's namespaces ([`init`]); and the program ([`program`]). The three
-//! share memory until the program is executed, so that none of them copies the others.
+//! The host starts this program with a socket as standard input. Three processes take part in a
+//! run: this launcher, which stays outside and waits; the init of the run's namespaces ([`init`]);
+//! and the program ([`program`]). The three share memory until the program is executed, so that
+//! none of them copies the others.
+//!
+//! A run is told in two plans: the first says how its namespaces are made, the second what is
+//! executed in them. A host can send the first long before the second.
 
 #![no_std]
 #![no_main]
@@ -19,10 +22,11 @@ mod rules;
 mod socket;
 mod state;
 mod sys;
+mod template;
 
 use message::Stage;
 use plan::{NONE, Plan, Run};
-use state::{At, Failure, Outcome};
+use state::{At, Outcome};
 use sys::nr;
 
 /// The entry point.
@@ -46,44 +50,38 @@ pub fn on_panic() {
 }
 
 fn launch() -> Outcome<()> {
-    let bytes = socket::receive_plan()?;
-    let plan = Plan::decode(bytes).map_err(|error| Failure {
-        stage: Stage::Plan,
-        errno: EINVAL,
-        item: error as u32,
-    })?;
-    if plan.descriptors() as usize != state::descriptors().len() {
-        return Err(Failure {
-            stage: Stage::Plan,
-            errno: EINVAL,
-            item: 0,
-        });
-    }
-    match plan {
+    socket::settle().at(Stage::Receive)?;
+    // What depends on no plan is done while the host still writes it.
+    fresh_session().at(Stage::Session)?;
+    program::empty_bounding_set();
+    match socket::receive_plan()? {
         Plan::Run(run) => start(run),
-        Plan::HoldUserNamespace => namespace::hold(namespace::USER),
-        Plan::HoldNetworkNamespace => namespace::hold(namespace::NETWORK),
+        Plan::Execute(_) => Err(socket::out_of_turn()),
+        Plan::HoldTemplate(plan) => template::hold(plan),
+        Plan::HoldUserNamespace => namespace::hold(namespace::USER, None),
+        Plan::HoldNetworkNamespace(None) => namespace::hold(namespace::NETWORK, None),
+        Plan::HoldNetworkNamespace(inside) => {
+            namespace::hold(namespace::USER | namespace::NETWORK, inside)
+        }
         Plan::Probe(trials) => probe::run(trials),
     }
 }
 
-/// Steps 1 to 3 and the birth of init; then waits for its end, which is the end of the run.
+/// Joins what the run joins and starts init; then waits for its end, which is the end of the run.
 fn start(run: Run<'static>) -> Outcome<()> {
     state::set_run(run);
     let descriptors = state::descriptors();
-    sys::numbers(nr::DUP3, descriptors[0] as usize, 0, 0, 0).at(Stage::Stdio)?;
-    fresh_session().at(Stage::Session)?;
-    for (item, procs) in descriptors
-        .iter()
-        .skip(1)
-        .take(run.cgroups as usize)
-        .enumerate()
-    {
+    for (item, procs) in descriptors.iter().take(run.cgroups as usize).enumerate() {
         sys::write(*procs, b"0").at_item(Stage::Cgroup, item)?;
     }
-    if run.network != NONE {
-        let network = descriptors[run.network as usize];
-        namespace::join_network(network).at(Stage::Namespaces)?;
+    for (joined, kind, stage) in [
+        (run.user, namespace::USER, Stage::Network),
+        (run.network, namespace::NETWORK, Stage::Network),
+        (run.template, namespace::MOUNT, Stage::Template),
+    ] {
+        if joined != NONE {
+            namespace::join(descriptors[joined as usize], kind).at(stage)?;
+        }
     }
     let child = state::spawn_init(run.namespaces as usize, init::main).at(Stage::Namespaces)?;
     socket::keep_only_socket();

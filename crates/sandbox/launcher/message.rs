@@ -67,11 +67,15 @@ pub enum Stage {
     Process = 27,
     /// The launcher itself broke.
     Panic = 28,
+    /// Joining the mount namespace of a template.
+    Template = 29,
+    /// Joining the network namespace that runs share.
+    Network = 30,
 }
 
 impl Stage {
     /// Every stage, in the order of their numbers.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::Receive,
         Self::Plan,
         Self::Stdio,
@@ -100,6 +104,8 @@ impl Stage {
         Self::Execute,
         Self::Process,
         Self::Panic,
+        Self::Template,
+        Self::Network,
     ];
 
     /// The name that people read.
@@ -134,6 +140,8 @@ impl Stage {
             Self::Execute => "execute",
             Self::Process => "process",
             Self::Panic => "panic",
+            Self::Template => "template",
+            Self::Network => "network",
         }
     }
 
@@ -173,7 +181,7 @@ pub enum Message {
         /// The largest resident set of any one of them, in KiB.
         peak: u64,
     },
-    /// The user namespace is held.
+    /// A namespace is held. With a template come the rulesets of its layers.
     Holding,
     /// One trial of a probe ended.
     Tried {

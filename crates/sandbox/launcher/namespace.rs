@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 
 use crate::message::{Message, Stage};
+use crate::plan::Ids;
 use crate::socket;
 use crate::state::{At, Outcome};
 use crate::sys::{self, AT_FDCWD, nr};
@@ -27,18 +28,27 @@ pub fn map_ids(uid: u32, gid: u32) -> sys::Result<()> {
     put(c"/proc/self/gid_map", identity_line(gid, &mut line))
 }
 
-/// Makes a namespace and holds it until the host closes the socket.
-pub fn hold(namespace: u64) -> Outcome<()> {
-    sys::numbers(nr::UNSHARE, namespace as usize, 0, 0, 0).at(Stage::Namespaces)?;
-    socket::tell(Message::Holding, &[]);
-    let mut byte = [0];
-    let _ = sys::read(socket::SOCKET, &mut byte);
+/// Makes namespaces and holds them until the host closes the socket. A user namespace that the host
+/// does not map itself gets the map of these.
+pub fn hold(namespaces: u64, mapped: Option<Ids>) -> Outcome<()> {
+    sys::numbers(nr::UNSHARE, namespaces as usize, 0, 0, 0).at(Stage::Namespaces)?;
+    if let Some(Ids { uid, gid }) = mapped {
+        map_ids(uid, gid).at(Stage::IdMap)?;
+    }
+    stay(&[]);
     Ok(())
 }
 
-/// Joins the network namespace that a descriptor names; the kernel refuses one of another kind.
-pub fn join_network(descriptor: i32) -> sys::Result<()> {
-    sys::numbers(nr::SETNS, descriptor as usize, NETWORK as usize, 0, 0).map(|_| ())
+/// Says that what the host wants held is there, and waits until it closes the socket.
+pub fn stay(descriptors: &[i32]) {
+    socket::tell(Message::Holding, descriptors);
+    let mut byte = [0];
+    let _ = sys::read(socket::SOCKET, &mut byte);
+}
+
+/// Joins the namespace that a descriptor names; the kernel refuses one of another kind.
+pub fn join(descriptor: i32, kind: u64) -> sys::Result<()> {
+    sys::numbers(nr::SETNS, descriptor as usize, kind as usize, 0, 0).map(|_| ())
 }
 
 /// Brings the loopback device of this network namespace up.

@@ -10,7 +10,7 @@ use core::ffi::CStr;
 /// The first word of a plan, "BWPL".
 pub const MAGIC: u32 = u32::from_le_bytes(*b"BWPL");
 /// The layout that this source describes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The longest plan in bytes; the launcher's buffer has this size.
 pub const MAX_BYTES: usize = 512 << 10;
 /// The most descriptors that accompany a plan. The kernel passes at most 253 in one message.
@@ -51,17 +51,38 @@ pub enum PlanError {
     )
 )]
 pub enum Plan<'a> {
-    /// Start a confined program.
+    /// Make the namespaces of a run and wait for its program.
     Run(Run<'a>),
+    /// Start the program of a run, whose namespaces are there.
+    Execute(Execute<'a>),
+    /// Make a root that runs begin from, say so, and hold it until the host closes its socket.
+    HoldTemplate(Template<'a>),
     /// Make a user namespace, say so, and hold it until the host closes its socket.
     HoldUserNamespace,
-    /// The same with a network namespace.
-    HoldNetworkNamespace,
+    /// The same with a network namespace, for a host without privileges inside a user namespace
+    /// that maps one user and group.
+    HoldNetworkNamespace(Option<Ids>),
     /// Try sets of namespaces and report what the kernel says of each.
     Probe(List<'a, Trial>),
 }
 
-/// How a confined program is started.
+/// A user and a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Ids {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
+
+/// How the namespaces of a run are made, and what its program is held to.
+///
+/// Nothing in it depends on what the run is called with: a launcher can be started, and can come as
+/// far as this leads, before there is a call.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(launcher),
@@ -76,20 +97,80 @@ pub struct Run<'a> {
     pub uid: u32,
     /// The group that the program runs as.
     pub gid: u32,
-    /// How many descriptors accompany the plan. The first is standard input; the next
-    /// `cgroups` are `cgroup.procs` files.
+    /// How many descriptors accompany the plan. The first `cgroups` are `cgroup.procs` files.
     pub descriptors: u32,
     /// How many `cgroup.procs` files there are.
     pub cgroups: u32,
+    /// The index of a user-namespace descriptor that is joined before the network's, or [`NONE`]:
+    /// the owner of that one.
+    pub user: u32,
     /// The index of a network-namespace descriptor that is joined, or [`NONE`]. A run that joins
     /// one makes none and raises no device, since others are in it.
     pub network: u32,
+    /// The index of the mount namespace of a [`Template`] that is joined and copied, or [`NONE`].
+    /// The steps of the root are then done in the copy.
+    pub template: u32,
+    /// The index of the first of the rulesets that are applied, one for each layer, or [`NONE`]
+    /// where the run builds its own.
+    pub rulesets: u32,
     /// Resource limits, set in this order.
     pub limits: List<'a, Limit>,
     /// The prepared root, built in this order. Empty without a mount namespace.
     pub root: List<'a, Step<'a>>,
     /// The directory whose handle is sent to the host; empty for none.
     pub out: &'a CStr,
+    /// The Landlock layers.
+    pub landlock: Landlock<'a>,
+    /// The seccomp program: `sock_filter` items of eight bytes; empty for none.
+    pub filter: &'a [u8],
+    /// Layers left out, bits of [`skip`]. Exists only in the build that tests weaken.
+    #[cfg(weaken)]
+    pub skip: u32,
+}
+
+/// What a run executes.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Execute<'a> {
+    /// Where the program starts.
+    pub cwd: &'a CStr,
+    /// The file to execute.
+    pub program: &'a CStr,
+    /// Its arguments, name first.
+    pub arguments: List<'a, &'a CStr>,
+    /// Its environment, as `NAME=value`.
+    pub environment: List<'a, &'a CStr>,
+}
+
+/// A root that several runs begin from.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Template<'a> {
+    /// The user of the runs.
+    pub uid: u32,
+    /// The group of the runs.
+    pub gid: u32,
+    /// How many descriptors accompany the plan.
+    pub descriptors: u32,
+    /// What is the same in every run.
+    pub root: List<'a, Step<'a>>,
+    /// The Landlock layers, on what is the same in every run.
+    pub landlock: Landlock<'a>,
+}
+
+/// Landlock layers and their rules.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(launcher),
+    expect(clippy::exhaustive_structs, reason = "the launcher reads every field")
+)]
+pub struct Landlock<'a> {
     /// File-system rights that the rulesets handle.
     pub handled_fs: u64,
     /// Network rights that the rulesets handle.
@@ -100,19 +181,6 @@ pub struct Run<'a> {
     pub layers: u32,
     /// The rules of all layers.
     pub rules: List<'a, Rule<'a>>,
-    /// The seccomp program: `sock_filter` items of eight bytes; empty for none.
-    pub filter: &'a [u8],
-    /// Where the program starts.
-    pub cwd: &'a CStr,
-    /// The file to execute.
-    pub program: &'a CStr,
-    /// Its arguments, name first.
-    pub arguments: List<'a, &'a CStr>,
-    /// Its environment, as `NAME=value`.
-    pub environment: List<'a, &'a CStr>,
-    /// Layers left out, bits of [`skip`]. Exists only in the build that tests weaken.
-    #[cfg(weaken)]
-    pub skip: u32,
 }
 
 /// The bits of [`Run::flags`].
@@ -209,13 +277,6 @@ pub enum Step<'a> {
         /// The index of a user-namespace descriptor whose map is applied, or [`NONE`].
         map: u32,
     },
-    /// A bind of a directory that is already inside the root.
-    Alias {
-        /// Where; it exists.
-        path: &'a CStr,
-        /// What.
-        from: &'a CStr,
-    },
     /// A fresh tmpfs without devices, set-uid programs or anything executable.
     Scratch {
         /// Where; it exists.
@@ -241,9 +302,7 @@ pub struct Rule<'a> {
     pub layer: u32,
     /// Access bits.
     pub access: u64,
-    /// The index of a descriptor that names the inode, or [`NONE`] for a path.
-    pub source: u32,
-    /// The path inside the finished root, when there is no descriptor.
+    /// The path inside the finished root.
     pub path: &'a CStr,
 }
 
@@ -378,7 +437,6 @@ impl<'a> Item<'a> for Rule<'a> {
         Ok(Self {
             layer: at_most(cursor.word()?, MAX_LAYERS - 1)?,
             access: cursor.long()?,
-            source: cursor.word()?,
             path: cursor.text()?,
         })
     }
@@ -409,10 +467,6 @@ impl<'a> Item<'a> for Step<'a> {
                 attributes: cursor.long()?,
                 map: cursor.word()?,
             },
-            step::ALIAS => Self::Alias {
-                path,
-                from: inside(cursor.text()?)?,
-            },
             step::SCRATCH => Self::Scratch {
                 path,
                 options: cursor.text()?,
@@ -440,8 +494,17 @@ impl<'a> Plan<'a> {
         }
         let plan = match cursor.word()? {
             mode::RUN => Self::Run(Run::decode(&mut cursor)?),
+            mode::EXECUTE => Self::Execute(Execute::decode(&mut cursor)?),
+            mode::HOLD_TEMPLATE => Self::HoldTemplate(Template::decode(&mut cursor)?),
             mode::HOLD_USER_NAMESPACE => Self::HoldUserNamespace,
-            mode::HOLD_NETWORK_NAMESPACE => Self::HoldNetworkNamespace,
+            mode::HOLD_NETWORK_NAMESPACE => {
+                let inside = at_most(cursor.word()?, 1)? == 1;
+                let ids = Ids {
+                    uid: cursor.word()?,
+                    gid: cursor.word()?,
+                };
+                Self::HoldNetworkNamespace(inside.then_some(ids))
+            }
             mode::PROBE => Self::Probe(cursor.list(MAX_TRIALS)?),
             _ => return Err(PlanError::Range),
         };
@@ -456,7 +519,10 @@ impl<'a> Plan<'a> {
     pub fn descriptors(&self) -> u32 {
         match self {
             Self::Run(run) => run.descriptors,
-            Self::HoldUserNamespace | Self::HoldNetworkNamespace | Self::Probe(_) => 0,
+            // Its standard streams.
+            Self::Execute(_) => 3,
+            Self::HoldTemplate(template) => template.descriptors,
+            Self::HoldUserNamespace | Self::HoldNetworkNamespace(_) | Self::Probe(_) => 0,
         }
     }
 }
@@ -470,20 +536,15 @@ impl<'a> Run<'a> {
             gid: cursor.word()?,
             descriptors: at_most(cursor.word()?, MAX_DESCRIPTORS)?,
             cgroups: cursor.word()?,
+            user: cursor.word()?,
             network: cursor.word()?,
+            template: cursor.word()?,
+            rulesets: cursor.word()?,
             limits: cursor.list(MAX_LIMITS)?,
             root: cursor.list(MAX_STEPS)?,
             out: cursor.text()?,
-            handled_fs: cursor.long()?,
-            handled_net: cursor.long()?,
-            scoped: cursor.long()?,
-            layers: at_most(cursor.word()?, MAX_LAYERS)?,
-            rules: cursor.list(MAX_RULES)?,
+            landlock: Landlock::decode(cursor)?,
             filter: cursor.blob()?,
-            cwd: cursor.text()?,
-            program: cursor.text()?,
-            arguments: cursor.list(MAX_ARGUMENTS)?,
-            environment: cursor.list(MAX_VARIABLES)?,
             #[cfg(weaken)]
             skip: cursor.word()?,
         };
@@ -493,36 +554,95 @@ impl<'a> Run<'a> {
 
     /// Every index names a descriptor that comes with the plan and serves that purpose.
     fn check_indices(&self) -> Result<(), PlanError> {
-        let first_free = 1_u32.checked_add(self.cgroups).ok_or(PlanError::Range)?;
-        if first_free > self.descriptors
+        if self.cgroups > self.descriptors
             || !self.filter.len().is_multiple_of(8)
             || self.filter.len() / 8 > MAX_FILTER
-            || self.arguments.count == 0
         {
             return Err(PlanError::Range);
         }
-        let free = first_free..self.descriptors;
-        if self.network != NONE
+        let free = self.cgroups..self.descriptors;
+        let joins = |index| index != NONE;
+        if joins(self.network)
             && !(free.contains(&self.network)
                 && self.flags & flag::LOOPBACK == 0
                 && self.namespaces & NEW_NETWORK == 0)
         {
             return Err(PlanError::Range);
         }
-        for step in self.root.iter() {
-            if let Step::Bind { source, map, .. } = step
-                && !(free.contains(&source) && (map == NONE || free.contains(&map)))
-            {
+        if joins(self.user) && !(free.contains(&self.user) && joins(self.network)) {
+            return Err(PlanError::Range);
+        }
+        if joins(self.template)
+            && !(free.contains(&self.template) && self.namespaces & NEW_MOUNT != 0)
+        {
+            return Err(PlanError::Range);
+        }
+        if joins(self.rulesets) {
+            let end = self.rulesets.checked_add(self.landlock.layers);
+            let are_there = self.rulesets >= free.start && end.is_some_and(|end| end <= free.end);
+            if !are_there || self.landlock.rules.count != 0 {
                 return Err(PlanError::Range);
             }
         }
-        for rule in self.rules.iter() {
-            if rule.layer >= self.layers || !(rule.source == NONE || free.contains(&rule.source)) {
-                return Err(PlanError::Range);
-            }
-        }
-        Ok(())
+        check_binds(self.root, &free)
     }
+}
+
+impl<'a> Execute<'a> {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        let execute = Self {
+            cwd: cursor.text()?,
+            program: cursor.text()?,
+            arguments: cursor.list(MAX_ARGUMENTS)?,
+            environment: cursor.list(MAX_VARIABLES)?,
+        };
+        if execute.arguments.count == 0 {
+            return Err(PlanError::Range);
+        }
+        Ok(execute)
+    }
+}
+
+impl<'a> Template<'a> {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        let template = Self {
+            uid: cursor.word()?,
+            gid: cursor.word()?,
+            descriptors: at_most(cursor.word()?, MAX_DESCRIPTORS)?,
+            root: cursor.list(MAX_STEPS)?,
+            landlock: Landlock::decode(cursor)?,
+        };
+        check_binds(template.root, &(0..template.descriptors))?;
+        Ok(template)
+    }
+}
+
+impl<'a> Landlock<'a> {
+    fn decode(cursor: &mut Cursor<'a>) -> Result<Self, PlanError> {
+        let landlock = Self {
+            handled_fs: cursor.long()?,
+            handled_net: cursor.long()?,
+            scoped: cursor.long()?,
+            layers: at_most(cursor.word()?, MAX_LAYERS)?,
+            rules: cursor.list(MAX_RULES)?,
+        };
+        let mut rules = landlock.rules.iter();
+        if rules.any(|rule| rule.layer >= landlock.layers) {
+            return Err(PlanError::Range);
+        }
+        Ok(landlock)
+    }
+}
+
+fn check_binds(root: List<'_, Step<'_>>, free: &core::ops::Range<u32>) -> Result<(), PlanError> {
+    for step in root.iter() {
+        if let Step::Bind { source, map, .. } = step
+            && !(free.contains(&source) && (map == NONE || free.contains(&map)))
+        {
+            return Err(PlanError::Range);
+        }
+    }
+    Ok(())
 }
 
 /// Passes a number that is in range.
@@ -548,8 +668,10 @@ fn inside(path: &CStr) -> Result<&CStr, PlanError> {
 
 /// The most Landlock layers of a run: session and derived.
 pub const MAX_LAYERS: u32 = 2;
+/// `CLONE_NEWNS`.
+const NEW_MOUNT: u64 = 0x0002_0000;
 /// `CLONE_NEWNET`.
-const NEW_NETWORK: u64 = 0x4000_0000;
+pub const NEW_NETWORK: u64 = 0x4000_0000;
 const MAX_LIMITS: u32 = 16;
 const MAX_STEPS: u32 = 1024;
 const MAX_RULES: u32 = 1024;
@@ -560,6 +682,8 @@ pub(crate) mod mode {
     pub(crate) const HOLD_USER_NAMESPACE: u32 = 2;
     pub(crate) const PROBE: u32 = 3;
     pub(crate) const HOLD_NETWORK_NAMESPACE: u32 = 4;
+    pub(crate) const EXECUTE: u32 = 5;
+    pub(crate) const HOLD_TEMPLATE: u32 = 6;
 }
 
 pub(crate) mod step {
@@ -567,8 +691,7 @@ pub(crate) mod step {
     pub(crate) const LINK: u32 = 2;
     pub(crate) const FILE: u32 = 3;
     pub(crate) const BIND: u32 = 4;
-    pub(crate) const ALIAS: u32 = 5;
-    pub(crate) const SCRATCH: u32 = 6;
-    pub(crate) const PROCESSES: u32 = 7;
-    pub(crate) const DEVICE: u32 = 8;
+    pub(crate) const SCRATCH: u32 = 5;
+    pub(crate) const PROCESSES: u32 = 6;
+    pub(crate) const DEVICE: u32 = 7;
 }

@@ -1,22 +1,23 @@
 //! The last steps, in the program's own process, up to its execution.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use crate::message::Stage;
-use crate::plan::{MAX_ARGUMENTS, MAX_VARIABLES, Run, flag};
-use crate::rules::Rulesets;
+use crate::namespace;
+use crate::plan::{Execute, MAX_ARGUMENTS, MAX_VARIABLES, Run, flag};
 use crate::state::{self, At, Outcome, Place};
 use crate::sys::{self, nr};
 
 /// Runs the last steps. A failure is left in the shared memory for init.
 pub extern "C" fn main() -> ! {
-    if let Err(failure) = execute(state::run()) {
+    if let Err(failure) = execute(state::run(), state::execute()) {
         state::leave(failure);
     }
     sys::exit(127)
 }
 
-fn execute(run: Run<'static>) -> Outcome<()> {
+fn execute(run: Run<'static>, execute: Execute<'static>) -> Outcome<()> {
     sys::numbers(nr::UMASK, 0o077, 0, 0, 0).at(Stage::Session)?;
-    let rulesets = Rulesets::build(run)?;
     if kept(run, Part::Limits) {
         for (item, limit) in run.limits.iter().enumerate() {
             set_limit(limit.resource, [limit.soft, limit.hard]).at_item(Stage::Limits, item)?;
@@ -25,7 +26,7 @@ fn execute(run: Run<'static>) -> Outcome<()> {
     let privileged = run.flags & (flag::OWN_UID | flag::MAP_IDS) != 0;
     if kept(run, Part::Capabilities) {
         if privileged {
-            forgo_capabilities().at(Stage::Capabilities)?;
+            forgo_capabilities(run).at(Stage::Capabilities)?;
         }
         if run.flags & flag::OWN_UID != 0 {
             take_identity(run.uid, run.gid).at(Stage::Identity)?;
@@ -37,14 +38,14 @@ fn execute(run: Run<'static>) -> Outcome<()> {
     }
     // JUSTIFICATION: see `sys::call`.
     // SAFETY: the path is NUL-terminated and only read.
-    unsafe { sys::call(nr::CHDIR, [run.cwd.as_ptr() as usize, 0, 0, 0, 0, 0]) }
+    unsafe { sys::call(nr::CHDIR, [execute.cwd.as_ptr() as usize, 0, 0, 0, 0, 0]) }
         .at(Stage::WorkingDirectory)?;
     if kept(run, Part::Landlock) {
-        rulesets.apply()?;
+        state::rulesets().apply()?;
     }
     #[cfg(weaken)]
     end_with_init(run).at(Stage::Process)?;
-    let (arguments, environment) = vectors(run);
+    let (arguments, environment) = vectors(execute);
     if kept(run, Part::CloseDescriptors) {
         sys::numbers(nr::CLOSE_RANGE, 3, u32::MAX as usize, 0, 0).at(Stage::CloseDescriptors)?;
     } else {
@@ -62,7 +63,7 @@ fn execute(run: Run<'static>) -> Outcome<()> {
         sys::call(
             nr::EXECVE,
             [
-                run.program.as_ptr() as usize,
+                execute.program.as_ptr() as usize,
                 arguments as usize,
                 environment as usize,
                 0,
@@ -129,11 +130,27 @@ fn set_limit(resource: u32, values: [u64; 2]) -> sys::Result<()> {
 }
 
 /// Empties the bounding set and locks the ways in which privileges come back.
-fn forgo_capabilities() -> sys::Result<()> {
-    const PR_CAPBSET_DROP: usize = 24;
+fn forgo_capabilities(run: Run<'static>) -> sys::Result<()> {
     const PR_SET_SECUREBITS: usize = 28;
     // NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, each locked, and KEEP_CAPS locked off.
     const LOCKED: usize = 0b1110_1111;
+    // The first process of a user namespace has all of its set again.
+    if run.namespaces & namespace::USER != 0 || !IS_BOUNDED.load(Ordering::Relaxed) {
+        drop_bounding_set()?;
+    }
+    sys::numbers(nr::PRCTL, PR_SET_SECUREBITS, LOCKED, 0, 0).map(|_| ())
+}
+
+/// Empties the bounding set of a launcher that may, and remembers that it did. Every process of the
+/// run inherits it; nothing that a launcher executes gains what the set bounds.
+pub fn empty_bounding_set() {
+    if drop_bounding_set().is_ok() {
+        IS_BOUNDED.store(true, Ordering::Relaxed);
+    }
+}
+
+fn drop_bounding_set() -> sys::Result<()> {
+    const PR_CAPBSET_DROP: usize = 24;
     for capability in 0..64 {
         match sys::numbers(nr::PRCTL, PR_CAPBSET_DROP, capability, 0, 0) {
             Ok(_) => {}
@@ -142,8 +159,10 @@ fn forgo_capabilities() -> sys::Result<()> {
             Err(error) => return Err(error),
         }
     }
-    sys::numbers(nr::PRCTL, PR_SET_SECUREBITS, LOCKED, 0, 0).map(|_| ())
+    Ok(())
 }
+
+static IS_BOUNDED: AtomicBool = AtomicBool::new(false);
 
 fn take_identity(uid: u32, gid: u32) -> sys::Result<()> {
     let (uid, gid) = (uid as usize, gid as usize);
@@ -210,15 +229,15 @@ struct FilterProgram {
 }
 
 /// The argument and environment vectors, each ended by a null pointer.
-fn vectors(run: Run<'static>) -> (*const usize, *const usize) {
+fn vectors(execute: Execute<'static>) -> (*const usize, *const usize) {
     static ARGUMENTS: Place<[usize; MAX_ARGUMENTS as usize + 1]> =
         Place::new([0; MAX_ARGUMENTS as usize + 1]);
     static ENVIRONMENT: Place<[usize; MAX_VARIABLES as usize + 1]> =
         Place::new([0; MAX_VARIABLES as usize + 1]);
-    for (slot, text) in ARGUMENTS.borrow().iter_mut().zip(run.arguments.iter()) {
+    for (slot, text) in ARGUMENTS.borrow().iter_mut().zip(execute.arguments.iter()) {
         *slot = text.as_ptr() as usize;
     }
-    for (slot, text) in ENVIRONMENT.borrow().iter_mut().zip(run.environment.iter()) {
+    for (slot, text) in ENVIRONMENT.borrow().iter_mut().zip(execute.environment.iter()) {
         *slot = text.as_ptr() as usize;
     }
     (ARGUMENTS.borrow().as_ptr(), ENVIRONMENT.borrow().as_ptr())

@@ -26,9 +26,7 @@ pub fn enter(steps: List<'static, Step<'static>>, own: (u32, u32)) -> Outcome<()
         }
     }
     let root = stage_root().at(Stage::Tmpfs)?;
-    for (item, step) in steps.iter().enumerate() {
-        perform(item, step, own)?;
-    }
+    complete(steps, own)?;
     let seal = Attributes {
         set: READ_ONLY,
         clear: 0,
@@ -37,6 +35,14 @@ pub fn enter(steps: List<'static, Step<'static>>, own: (u32, u32)) -> Outcome<()
     };
     set_attributes(root, 0, &seal).at(Stage::MountAttributes)?;
     pivot().at(Stage::Pivot)
+}
+
+/// Does steps of the root in the working directory. Binds are those of cloned sources.
+pub fn complete(steps: List<'static, Step<'static>>, own: (u32, u32)) -> Outcome<()> {
+    for (item, step) in steps.iter().enumerate() {
+        perform(item, step, own)?;
+    }
+    Ok(())
 }
 
 /// Keeps mounts of this namespace from reaching another one.
@@ -127,7 +133,6 @@ fn perform(item: usize, step: Step<'_>, own: (u32, u32)) -> Outcome<()> {
         Step::Bind { path, source, .. } => {
             attach(state::descriptors()[source as usize], path).at_item(Stage::Root, item)
         }
-        Step::Alias { path, from } => alias(path, from).at_item(Stage::Root, item),
         Step::Scratch { path, options } => {
             mount(c"tmpfs", path, c"tmpfs", INERT, options).at_item(Stage::Tmpfs, item)
         }
@@ -248,11 +253,6 @@ fn attach(tree: i32, path: &CStr) -> sys::Result<()> {
     }?;
     sys::close(tree);
     Ok(())
-}
-
-fn alias(path: &CStr, from: &CStr) -> sys::Result<()> {
-    const MS_BIND: usize = 4096;
-    mount(from, path, c"none", MS_BIND, c"")
 }
 
 fn pivot() -> sys::Result<()> {

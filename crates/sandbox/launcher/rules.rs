@@ -1,33 +1,56 @@
-//! Landlock: rulesets built from the plan's rules, on the inodes of the finished root.
+//! Landlock: rulesets built from the plan's rules, on the inodes of the finished root, or made by
+//! whoever made the template that the root began from.
 
 use core::ffi::CStr;
 
 use crate::message::Stage;
-use crate::plan::{MAX_LAYERS, NONE, Run};
+use crate::plan::{Landlock, MAX_LAYERS, NONE, Run};
 use crate::state::{self, At, Outcome};
 use crate::sys::{self, AT_FDCWD, nr};
 
 /// The rulesets of a run, outermost first.
+#[derive(Clone, Copy)]
 pub struct Rulesets {
     descriptors: [i32; MAX_LAYERS as usize],
     count: usize,
 }
 
 impl Rulesets {
-    /// Builds every layer of the plan.
-    pub fn build(run: Run<'static>) -> Outcome<Self> {
+    /// No layer.
+    pub const NONE: Self = Self {
+        descriptors: [-1; MAX_LAYERS as usize],
+        count: 0,
+    };
+
+    /// Takes the layers that came with a run's plan, or builds them.
+    pub fn of(run: Run<'static>) -> Outcome<Self> {
+        if run.rulesets == NONE {
+            return Self::build(run.landlock);
+        }
+        let count = run.landlock.layers as usize;
         let mut rulesets = Self {
             descriptors: [-1; MAX_LAYERS as usize],
-            count: run.layers as usize,
+            count,
         };
-        for layer in &mut rulesets.descriptors[..run.layers as usize] {
-            *layer = create([run.handled_fs, run.handled_net, run.scoped]).at(Stage::Ruleset)?;
+        let first = run.rulesets as usize;
+        let came = &state::descriptors()[first..first + count];
+        rulesets.descriptors[..count].copy_from_slice(came);
+        Ok(rulesets)
+    }
+
+    /// Builds every layer.
+    pub fn build(plan: Landlock<'static>) -> Outcome<Self> {
+        let mut rulesets = Self {
+            descriptors: [-1; MAX_LAYERS as usize],
+            count: plan.layers as usize,
+        };
+        for layer in &mut rulesets.descriptors[..plan.layers as usize] {
+            *layer = create([plan.handled_fs, plan.handled_net, plan.scoped]).at(Stage::Ruleset)?;
         }
         // The rules of one path follow each other, one for each layer.
         let mut last: Option<(&CStr, i32)> = None;
-        for (item, rule) in run.rules.iter().enumerate() {
+        for (item, rule) in plan.rules.iter().enumerate() {
             let inode = match last {
-                _ if rule.source != NONE => state::descriptors()[rule.source as usize],
                 Some((path, inode)) if path == rule.path => inode,
                 Some(_) | None => {
                     let inode = sys::openat(AT_FDCWD, rule.path, O_PATH_CLOEXEC, 0)
@@ -43,9 +66,14 @@ impl Rulesets {
         Ok(rulesets)
     }
 
+    /// The layers as descriptors, outermost first.
+    pub fn descriptors(&self) -> &[i32] {
+        &self.descriptors[..self.count]
+    }
+
     /// Applies every layer to this process. Needs `no_new_privs`.
     pub fn apply(&self) -> Outcome<()> {
-        for (item, ruleset) in self.descriptors[..self.count].iter().enumerate() {
+        for (item, ruleset) in self.descriptors().iter().enumerate() {
             sys::numbers(nr::LANDLOCK_RESTRICT_SELF, *ruleset as usize, 0, 0, 0)
                 .at_item(Stage::Landlock, item)?;
         }

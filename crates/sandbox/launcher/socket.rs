@@ -1,22 +1,52 @@
-//! The socket to the host: the plan arrives on it with descriptors, messages leave on it.
+//! The socket to the host: plans arrive on it with descriptors, messages leave on it.
 
 use core::ffi::c_void;
 
 use crate::EINVAL;
 use crate::message::{Message, Stage};
-use crate::plan::{MAX_BYTES, MAX_DESCRIPTORS};
+use crate::plan::{MAX_BYTES, MAX_DESCRIPTORS, Plan};
 use crate::state::{self, At, Failure, Outcome};
 use crate::sys::{self, Errno, nr};
 
 /// The descriptor of the socket after the start: the lowest that no standard stream uses.
 pub const SOCKET: i32 = 3;
 
-/// Moves the socket off standard input and reads the plan and its descriptors.
+/// Moves the socket off standard input. The numbers of the standard streams stay taken, so that no
+/// descriptor of a plan comes as one of them.
+pub fn settle() -> sys::Result<()> {
+    const O_CLOEXEC: usize = 0o2_000_000;
+    sys::numbers(nr::DUP3, 0, SOCKET as usize, O_CLOEXEC, 0)?;
+    sys::numbers(nr::DUP3, 0, 1, O_CLOEXEC, 0)?;
+    sys::numbers(nr::DUP3, 0, 2, O_CLOEXEC, 0).map(|_| ())
+}
+
+/// Reads and checks one plan and its descriptors, which take the place of those before.
 ///
 /// The first packet holds the plan's length and all descriptors; the packets after it, the plan.
-pub fn receive_plan() -> Outcome<&'static [u8]> {
-    const O_CLOEXEC: usize = 0o2_000_000;
-    sys::numbers(nr::DUP3, 0, SOCKET as usize, O_CLOEXEC, 0).at(Stage::Receive)?;
+pub fn receive_plan() -> Outcome<Plan<'static>> {
+    let refused = |item| Failure {
+        stage: Stage::Plan,
+        errno: EINVAL,
+        item,
+    };
+    let plan = Plan::decode(receive()?).map_err(|error| refused(error as u32))?;
+    if plan.descriptors() as usize == state::descriptors().len() {
+        Ok(plan)
+    } else {
+        Err(refused(0))
+    }
+}
+
+/// The failure that a plan is which was not due.
+pub fn out_of_turn() -> Failure {
+    Failure {
+        stage: Stage::Plan,
+        errno: EINVAL,
+        item: u32::MAX,
+    }
+}
+
+fn receive() -> Outcome<&'static [u8]> {
     let mut length = [0_u8; 8];
     receive_descriptors(&mut length).at(Stage::Receive)?;
     let length = u64::from_le_bytes(length);
@@ -27,7 +57,7 @@ pub fn receive_plan() -> Outcome<&'static [u8]> {
             item: 1,
         });
     }
-    let plan = &mut state::PLAN.borrow()[..length as usize];
+    let plan = &mut state::next_plan()[..length as usize];
     let mut filled = 0;
     while filled < plan.len() {
         match sys::read(SOCKET, &mut plan[filled..]).at(Stage::Receive)? {
@@ -82,6 +112,16 @@ pub fn tell(message: Message, descriptors: &[i32]) {
             ],
         )
     };
+}
+
+/// Says whether the host has closed its end.
+pub fn is_closed() -> bool {
+    const POLLHUP: u32 = 16;
+    let mut polled = [SOCKET as u32, 0];
+    // JUSTIFICATION: see `sys::call`.
+    // SAFETY: the array is one `pollfd` of eight bytes.
+    let ready = unsafe { sys::call(nr::POLL, [polled.as_mut_ptr() as usize, 1, 0, 0, 0, 0]) };
+    ready.is_ok() && (polled[1] >> 16) & POLLHUP != 0
 }
 
 /// Closes every descriptor of this process but the socket.

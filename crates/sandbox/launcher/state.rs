@@ -4,10 +4,11 @@
 //! started it, and init is suspended until the program is executed or has failed.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use crate::message::{Message, Stage};
-use crate::plan::{MAX_BYTES, MAX_DESCRIPTORS, Run};
+use crate::plan::{Execute, MAX_BYTES, MAX_DESCRIPTORS, Run};
+use crate::rules::Rulesets;
 use crate::sys;
 
 /// Why a launch ended early.
@@ -81,13 +82,16 @@ impl<T> Place<T> {
     }
 }
 
-/// The plan's bytes.
-pub static PLAN: Place<[u8; MAX_BYTES]> = Place::new([0; MAX_BYTES]);
+/// The bytes of both plans of a run.
+static PLANS: [Place<[u8; MAX_BYTES]>; 2] = [const { Place::new([0; MAX_BYTES]) }; 2];
+static RECEIVED: AtomicUsize = AtomicUsize::new(0);
 /// The descriptors that came with it; a bind's is replaced by its mount.
 pub static DESCRIPTORS: Place<[i32; MAX_DESCRIPTORS as usize]> =
     Place::new([-1; MAX_DESCRIPTORS as usize]);
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static RUN: Place<Option<Run<'static>>> = Place::new(None);
+static EXECUTE: Place<Option<Execute<'static>>> = Place::new(None);
+static RULESETS: Place<Rulesets> = Place::new(Rulesets::NONE);
 static INIT_STACK: Place<Stack> = Place::new(Stack([0; STACK_BYTES]));
 static PROGRAM_STACK: Place<Stack> = Place::new(Stack([0; STACK_BYTES]));
 static FAILED: AtomicU32 = AtomicU32::new(0);
@@ -103,6 +107,14 @@ struct Stack([u8; STACK_BYTES]);
 impl Stack {
     fn end(&mut self) -> *mut u8 {
         self.0.as_mut_ptr_range().end
+    }
+}
+
+/// Room for the plan that comes next. A launcher takes two at most, and ends at a third.
+pub fn next_plan() -> &'static mut [u8; MAX_BYTES] {
+    match PLANS.get(RECEIVED.fetch_add(1, Ordering::Relaxed)) {
+        Some(plan) => plan.borrow(),
+        None => sys::exit(sys::PANICKED),
     }
 }
 
@@ -126,6 +138,29 @@ pub fn set_run(run: Run<'static>) {
 pub fn run() -> Run<'static> {
     match RUN.borrow() {
         Some(run) => *run,
+        None => sys::exit(sys::PANICKED),
+    }
+}
+
+/// Keeps the rulesets for the program's process.
+pub fn set_rulesets(rulesets: Rulesets) {
+    *RULESETS.borrow() = rulesets;
+}
+
+/// The rulesets that the program's process applies.
+pub fn rulesets() -> Rulesets {
+    *RULESETS.borrow()
+}
+
+/// Keeps for the program's process what it executes.
+pub fn set_execute(execute: Execute<'static>) {
+    *EXECUTE.borrow() = Some(execute);
+}
+
+/// What the program's process executes. Only called once that is known.
+pub fn execute() -> Execute<'static> {
+    match EXECUTE.borrow() {
+        Some(execute) => *execute,
         None => sys::exit(sys::PANICKED),
     }
 }

@@ -16,6 +16,8 @@ use crate::root::{Base, Program, Root, SKILL};
 use crate::seccomp;
 use crate::session::Session;
 use crate::shape::{Network, Shape};
+use crate::spawn::Warm;
+use crate::template::Templates;
 
 /// A policy compiled for one skill revision on one machine.
 ///
@@ -33,6 +35,10 @@ pub struct Compiled {
     pub(crate) limits: RunLimits,
     required: BTreeSet<ThreatClass>,
     identity: ByIdentity,
+    /// Roots that later runs begin from, where they can.
+    pub(crate) templates: Option<Templates>,
+    /// Launchers that wait for a command.
+    pub(crate) warm: Warm,
     /// Set once a file system has refused an id-mapped mount: then runs take the owner's uid.
     unmapped: OnceLock<ByIdentity>,
 }
@@ -99,6 +105,7 @@ impl Compiled {
             Ok(()) => seccomp::program(policy.syscalls(), shape.filter(host)),
             Err(_) => Vec::new(),
         };
+        let templates = (shape.run_uid && root.has_template()).then(Templates::default);
         let abi = host.probe.landlock().ok().map(LandlockFacts::abi);
         Ok(Self {
             host: host.clone(),
@@ -110,6 +117,8 @@ impl Compiled {
             limits: policy.limits().clone(),
             required,
             identity,
+            templates,
+            warm: Warm::default(),
             unmapped: OnceLock::new(),
         })
     }

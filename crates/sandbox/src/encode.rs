@@ -1,6 +1,6 @@
 //! Writes plans: the counterpart of [`Plan::decode`](crate::plan::Plan::decode).
 
-use crate::plan::{self, Limit, Trial, mode, step};
+use crate::plan::{self, Ids, Limit, Trial, mode, step};
 
 /// A plan being written. Every method appends one field of the layout, in its order.
 #[derive(Debug, Default)]
@@ -25,14 +25,30 @@ impl Writer {
         Self::new(mode::RUN)
     }
 
+    /// Starts the plan of what a run executes.
+    pub(crate) fn execute() -> Self {
+        Self::new(mode::EXECUTE)
+    }
+
+    /// Starts the plan of a template.
+    pub(crate) fn template() -> Self {
+        Self::new(mode::HOLD_TEMPLATE)
+    }
+
     /// Writes the whole plan that holds a user namespace.
     pub(crate) fn hold_user_namespace() -> Vec<u8> {
         Self::new(mode::HOLD_USER_NAMESPACE).bytes
     }
 
-    /// Writes the whole plan that holds a network namespace.
-    pub(crate) fn hold_network_namespace() -> Vec<u8> {
-        Self::new(mode::HOLD_NETWORK_NAMESPACE).bytes
+    /// Writes the whole plan that holds a network namespace, inside a user namespace for a host that
+    /// may not make it outside of one.
+    pub(crate) fn hold_network_namespace(inside: Option<Ids>) -> Vec<u8> {
+        let mut writer = Self::new(mode::HOLD_NETWORK_NAMESPACE);
+        let Ids { uid, gid } = inside.unwrap_or(Ids { uid: 0, gid: 0 });
+        for word in [inside.is_some().into(), uid, gid] {
+            writer.word(word);
+        }
+        writer.bytes
     }
 
     /// Writes the whole plan of a probe.
@@ -125,12 +141,6 @@ impl Writer {
         self.word(map);
     }
 
-    /// Appends an alias.
-    pub(crate) fn alias(&mut self, path: &str, from: &str) {
-        self.step(step::ALIAS, path);
-        self.text(from.as_bytes());
-    }
-
     /// Appends a scratch file system.
     pub(crate) fn scratch(&mut self, path: &str, options: &str) {
         self.step(step::SCRATCH, path);
@@ -158,52 +168,88 @@ mod tests {
     use super::*;
     use crate::plan::{NONE, Plan, PlanError, flag};
 
-    /// The smallest plan of a run, with two descriptors of which the first is standard input.
-    fn run(namespaces: u64, flags: u32, network: u32) -> Vec<u8> {
+    /// The smallest plan of a run, with two descriptors.
+    fn run(namespaces: u64, flags: u32, joined: [u32; 4]) -> Vec<u8> {
+        let [user, network, template, rulesets] = joined;
         let mut writer = Writer::run();
         writer.long(namespaces);
-        for word in [flags, 0, 0, 2, 0, network, 0, 0] {
+        for word in [flags, 0, 0, 2, 0, user, network, template, rulesets, 0, 0] {
             writer.word(word);
         }
         writer.text(b"");
         for _ in 0..3 {
             writer.long(0);
         }
-        writer.word(0);
+        // Two layers without a rule.
+        writer.word(2);
         writer.word(0);
         writer.blob(&[]);
-        writer.text(b"/");
-        writer.text(b"/program");
-        writer.list(&["program"], |writer, text| writer.text(text.as_bytes()));
-        writer.word(0);
         #[cfg(weaken)]
         writer.word(0);
         writer.finish()
     }
 
+    fn refused(bytes: &[u8]) -> Option<PlanError> {
+        Plan::decode(bytes).err()
+    }
+
+    const NEW_MOUNT: u64 = 0x0002_0000;
+    const NEW_NETWORK: u64 = 0x4000_0000;
+
     #[test]
     fn a_network_namespace_is_joined_only_by_a_descriptor_of_its_own_and_never_changed() {
-        const NEW_NETWORK: u64 = 0x4000_0000;
-        let refused = |bytes: Vec<u8>| Plan::decode(&bytes).err();
-        assert_eq!(refused(run(0, 0, NONE)), None);
-        assert_eq!(refused(run(0, 0, 1)), None);
-        assert_eq!(refused(run(NEW_NETWORK, flag::LOOPBACK, NONE)), None);
-        // Standard input, and a descriptor that does not come.
-        for network in [0, 2] {
-            assert_eq!(refused(run(0, 0, network)), Some(PlanError::Range));
-        }
-        assert_eq!(refused(run(NEW_NETWORK, 0, 1)), Some(PlanError::Range));
-        assert_eq!(refused(run(0, flag::LOOPBACK, 1)), Some(PlanError::Range));
+        let owned = |user, network| refused(&run(0, 0, [user, network, NONE, NONE]));
+        assert_eq!(owned(0, 1), None);
+        assert_eq!(owned(0, NONE), Some(PlanError::Range));
+        assert_eq!(owned(2, 1), Some(PlanError::Range));
+        let refused = |namespaces, flags, network| {
+            refused(&run(namespaces, flags, [NONE, network, NONE, NONE]))
+        };
+        assert_eq!(refused(0, 0, NONE), None);
+        assert_eq!(refused(0, 0, 1), None);
+        assert_eq!(refused(NEW_NETWORK, flag::LOOPBACK, NONE), None);
+        assert_eq!(refused(0, 0, 2), Some(PlanError::Range));
+        assert_eq!(refused(NEW_NETWORK, 0, 1), Some(PlanError::Range));
+        assert_eq!(refused(0, flag::LOOPBACK, 1), Some(PlanError::Range));
+    }
+
+    #[test]
+    fn a_template_is_copied_and_each_of_its_layers_comes() {
+        let refused = |namespaces, [template, rulesets]: [u32; 2]| {
+            refused(&run(namespaces, 0, [NONE, NONE, template, rulesets]))
+        };
+        assert_eq!(refused(NEW_MOUNT, [0, NONE]), None);
+        assert_eq!(refused(NEW_MOUNT, [NONE, 0]), None);
+        // A run would change it for all others, or it does not come, or a layer is missing.
+        assert_eq!(refused(0, [0, NONE]), Some(PlanError::Range));
+        assert_eq!(refused(NEW_MOUNT, [2, NONE]), Some(PlanError::Range));
+        assert_eq!(refused(NEW_MOUNT, [NONE, 1]), Some(PlanError::Range));
+    }
+
+    #[test]
+    fn something_is_executed_by_its_name() {
+        let plan = |arguments: &[&str]| {
+            let mut writer = Writer::execute();
+            writer.text(b"/");
+            writer.text(b"/program");
+            writer.list(arguments, |writer, text| writer.text(text.as_bytes()));
+            writer.word(0);
+            writer.finish()
+        };
+        assert_eq!(refused(&plan(&["program"])), None);
+        assert_eq!(refused(&plan(&[])), Some(PlanError::Range));
     }
 
     #[test]
     fn a_namespace_that_is_held_needs_no_more_than_its_mode() {
-        let network = Writer::hold_network_namespace();
+        for inside in [None, Some(Ids { uid: 1, gid: 2 })] {
+            let network = Writer::hold_network_namespace(inside);
+            let Ok(Plan::HoldNetworkNamespace(decoded)) = Plan::decode(&network) else {
+                panic!("another plan");
+            };
+            assert_eq!(decoded, inside);
+        }
         let user = Writer::hold_user_namespace();
-        assert!(matches!(
-            Plan::decode(&network),
-            Ok(Plan::HoldNetworkNamespace)
-        ));
         assert!(matches!(Plan::decode(&user), Ok(Plan::HoldUserNamespace)));
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,14 +23,26 @@ use crate::encode::Writer;
 use crate::error::SandboxError;
 use crate::maker;
 use crate::message::{self, Message, Stage};
-use crate::plan::{MAX_BYTES, MAX_DESCRIPTORS, Trial};
+use crate::plan::{Ids, MAX_BYTES, MAX_DESCRIPTORS, Trial};
+use crate::template::Template;
 
 /// The launcher's program, ready to be started.
 #[derive(Debug)]
 pub(crate) struct Launcher {
     place: Place,
-    /// The empty network namespace that runs share, once one was needed.
-    network: OnceLock<OwnedFd>,
+    /// The empty network namespace that runs share, once one was needed; none where it cannot be
+    /// made.
+    network: OnceLock<Option<SharedNetwork>>,
+    /// Set once a run could not join it.
+    apart: AtomicBool,
+}
+
+/// An empty network namespace that runs join.
+#[derive(Debug)]
+pub(crate) struct SharedNetwork {
+    /// The user namespace that owns it, where it is not the host's.
+    pub(crate) user: Option<OwnedFd>,
+    pub(crate) network: OwnedFd,
 }
 
 #[derive(Debug)]
@@ -90,6 +103,7 @@ impl Launcher {
         Self {
             place,
             network: OnceLock::new(),
+            apart: AtomicBool::new(false),
         }
     }
 
@@ -98,16 +112,7 @@ impl Launcher {
         &self,
         plan: &[u8],
         descriptors: &[BorrowedFd<'_>],
-        stdout: Stdio,
-        stderr: Stdio,
     ) -> Result<Launched, SandboxError> {
-        let most = usize::try_from(MAX_DESCRIPTORS).unwrap_or(usize::MAX);
-        if plan.len() > MAX_BYTES || descriptors.len() > most {
-            return Err(SandboxError::Command {
-                why: "the run needs more grants or longer arguments than one launch can carry"
-                    .to_owned(),
-            });
-        }
         let (ours, theirs) = socketpair(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -119,19 +124,17 @@ impl Launcher {
             .command()
             .env_clear()
             .stdin(theirs)
-            .stdout(stdout)
-            .stderr(stderr)
+            // It lets go of these before anything else, and writes to neither.
+            .stdout(Stdio::inherit())
+            .stderr(Stdio::inherit())
             .spawn()
             .map_err(|source| SandboxError::host("start the launcher", source))?;
         let launched = Launched {
             child,
             socket: ours,
         };
-        // A launcher that is gone already says why, or is noticed by who waits for its answer.
-        match launched.send(plan, descriptors) {
-            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(launched),
-            Err(errno) => Err(SandboxError::host("send the plan to the launcher", errno)),
-        }
+        launched.send(plan, descriptors)?;
+        Ok(launched)
     }
 
     /// Tries sets of namespaces in throw-away processes: for each, the step that failed and its
@@ -141,7 +144,7 @@ impl Launcher {
         trials: &[Trial],
     ) -> Result<Vec<(Stage, i32)>, SandboxError> {
         let plan = Writer::probe(trials);
-        let launched = self.start(&plan, &[], Stdio::null(), Stdio::null())?;
+        let launched = self.start(&plan, &[])?;
         let mut results = vec![(Stage::Process, 0); trials.len()];
         let deadline = Instant::now() + ANSWER;
         loop {
@@ -179,7 +182,7 @@ impl Launcher {
         users: (u32, u32),
         groups: (u32, u32),
     ) -> Result<OwnedFd, SandboxError> {
-        let holder = self.hold(&Writer::hold_user_namespace())?;
+        let (holder, _) = self.hold(&Writer::hold_user_namespace(), &[])?;
         let process = format!("/proc/{}", holder.child.id());
         for (file, (inside, outside)) in [("uid_map", users), ("gid_map", groups)] {
             let line = format!("{inside} {outside} 1");
@@ -193,26 +196,54 @@ impl Launcher {
     }
 
     /// Returns the network namespace that runs share, in which there is no device that is up; the
-    /// first call makes it.
-    pub(crate) fn network_namespace(&self) -> Result<BorrowedFd<'_>, SandboxError> {
-        if let Some(network) = self.network.get() {
-            return Ok(network.as_fd());
-        }
-        let made = self
-            .hold(&Writer::hold_network_namespace())?
-            .namespace("net")?;
-        // Where two made one at once, that of the first is everybody's.
-        Ok(self.network.get_or_init(|| made).as_fd())
+    /// first call makes it. None where this machine does not let a run join one.
+    pub(crate) fn shared_network(&self, inside: Option<Ids>) -> Option<&SharedNetwork> {
+        let shared = self
+            .network
+            .get_or_init(|| self.make_shared_network(inside).ok());
+        let is_joined = !self.apart.load(Ordering::Relaxed);
+        shared.as_ref().filter(|_| is_joined)
     }
 
-    /// Starts a process that holds a namespace for as long as the value lives.
-    fn hold(&self, plan: &[u8]) -> Result<Launched, SandboxError> {
-        let holder = self.start(plan, &[], Stdio::null(), Stdio::null())?;
+    fn make_shared_network(&self, inside: Option<Ids>) -> Result<SharedNetwork, SandboxError> {
+        let (holder, _) = self.hold(&Writer::hold_network_namespace(inside), &[])?;
+        Ok(SharedNetwork {
+            user: inside.map(|_| holder.namespace("user")).transpose()?,
+            network: holder.namespace("net")?,
+        })
+    }
+
+    /// Has every run make a network namespace of its own from now on.
+    pub(crate) fn part_networks(&self) {
+        self.apart.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes a template by its plan.
+    pub(crate) fn template(
+        &self,
+        plan: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Template, SandboxError> {
+        let (holder, rulesets) = self.hold(plan, descriptors)?;
+        Ok(Template {
+            namespace: holder.namespace("mnt")?,
+            rulesets,
+        })
+    }
+
+    /// Starts a process that holds a namespace for as long as the value lives, and returns it with
+    /// the descriptors that it sends.
+    fn hold(
+        &self,
+        plan: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(Launched, Vec<OwnedFd>), SandboxError> {
+        let holder = self.start(plan, descriptors)?;
         match holder.hear(Instant::now() + ANSWER)? {
             Heard::Message(Received {
                 message: Message::Holding,
-                ..
-            }) => Ok(holder),
+                descriptors,
+            }) => Ok((holder, descriptors)),
             Heard::Message(Received { message, .. }) => Err(unexpected(message)),
             Heard::Closed => Err(SandboxError::LauncherLost),
             Heard::Silence => Err(SandboxError::LauncherSlow {
@@ -251,12 +282,19 @@ impl Launched {
         let mut bytes = [0; message::BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let received = recvmsg(
-            &self.socket,
-            &mut [IoSliceMut::new(&mut bytes)],
-            &mut control,
-            RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT,
-        );
+        let mut receive = || {
+            recvmsg(
+                &self.socket,
+                &mut [IoSliceMut::new(&mut bytes)],
+                &mut control,
+                RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT,
+            )
+        };
+        let received = match receive() {
+            // It ended with a plan unread, which the kernel says once and before its last words.
+            Err(Errno::CONNRESET) => receive(),
+            received => received,
+        };
         let length = match received {
             Ok(received) => received.bytes,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(Heard::Silence),
@@ -305,9 +343,29 @@ impl Launched {
         self.socket.as_fd()
     }
 
-    fn send(&self, plan: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    /// Sends a plan. A launcher that is gone already says why, or is noticed by who waits for its
+    /// answer.
+    pub(crate) fn send(
+        &self,
+        plan: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), SandboxError> {
         let most = usize::try_from(MAX_DESCRIPTORS).unwrap_or(usize::MAX);
-        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1)) + 4 * most];
+        if plan.len() > MAX_BYTES || descriptors.len() > most {
+            return Err(SandboxError::Command {
+                why: "the run needs more grants or longer arguments than one launch can carry"
+                    .to_owned(),
+            });
+        }
+        match self.send_packets(plan, descriptors) {
+            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Err(errno) => Err(SandboxError::host("send the plan to the launcher", errno)),
+        }
+    }
+
+    fn send_packets(&self, plan: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let room = rustix::cmsg_space!(ScmRights(1)) + 4 * descriptors.len();
+        let mut space = vec![MaybeUninit::uninit(); room];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));

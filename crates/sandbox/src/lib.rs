@@ -63,6 +63,7 @@ mod embedded;
 mod encode;
 mod error;
 mod host;
+mod identity;
 mod landlock;
 mod launch;
 mod limits;
@@ -71,9 +72,11 @@ mod maker;
 #[doc(hidden)]
 pub mod message;
 mod named;
+mod place;
 #[path = "../launcher/plan.rs"]
 #[doc(hidden)]
 pub mod plan;
+mod plans;
 mod probe;
 mod root;
 mod seccomp;
@@ -81,6 +84,7 @@ pub mod selftest;
 mod session;
 mod shape;
 mod spawn;
+mod template;
 mod uid;
 mod watchdog;
 #[cfg(weaken)]

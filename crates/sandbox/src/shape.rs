@@ -48,8 +48,8 @@ pub(crate) enum Network {
 }
 
 impl Network {
-    /// Joining a namespace takes the host's privilege, and costs less than making one. Abstract
-    /// sockets are names of a namespace, so it is shared only where something else keeps runs from
+    /// Joining a namespace takes privilege in the user namespace that owns it, which an ordinary
+    /// user's host has in one of its own, and costs less than making one. Abstract sockets are names of a namespace, so it is shared only where something else keeps runs from
     /// those of each other: Landlock's scope, or the filter that allows no Unix socket for want of
     /// it.
     fn of(host: &Host, net: &Net) -> Self {
@@ -58,7 +58,7 @@ impl Network {
             Self::Host
         } else if *net == Net::Loopback {
             Self::Loopback
-        } else if host.probe.privileged() && parts_runs {
+        } else if parts_runs {
             Self::Shared
         } else {
             Self::Own

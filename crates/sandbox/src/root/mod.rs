@@ -68,6 +68,8 @@ pub(crate) struct Root {
     parts: Vec<Part>,
     sources: Vec<OwnedFd>,
     rules: Vec<Rule>,
+    /// The rules on a template, where one can stand for every run.
+    template_rules: Option<Vec<Rule>>,
     /// Inside paths beneath which the host's own tree stands.
     bound: Vec<String>,
     /// Links of the root that stand for folders of `/usr`.
@@ -76,8 +78,19 @@ pub(crate) struct Root {
     grants_folder: bool,
 }
 
+/// Which parts of a root are made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Extent {
+    /// All, for one run.
+    Whole,
+    /// What is the same in every run.
+    Template,
+    /// What is added to a copy of that.
+    Rest,
+}
+
 /// One Landlock rule, with what each layer holds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) path: String,
     pub(crate) directory: bool,
@@ -111,7 +124,7 @@ impl Root {
         root.program(policy, program)?;
         root.grants(session, policy)?;
         root.aliases();
-        root.drop_covered_rules();
+        root.layer_rules(shape);
         Ok(root)
     }
 
@@ -120,9 +133,19 @@ impl Root {
         self.grants_folder
     }
 
-    /// Returns the Landlock rules.
-    pub(crate) fn rules(&self) -> &[Rule] {
-        &self.rules
+    /// Returns the Landlock rules on a root that is made to an extent.
+    pub(crate) fn rules(&self, extent: Extent) -> &[Rule] {
+        match (extent, &self.template_rules) {
+            (Extent::Whole, _) | (Extent::Template, None) => &self.rules,
+            (Extent::Template, Some(rules)) => rules,
+            // They come with the template.
+            (Extent::Rest, _) => &[],
+        }
+    }
+
+    /// Says whether runs can begin from a template.
+    pub(crate) fn has_template(&self) -> bool {
+        self.template_rules.is_some()
     }
 
     /// Returns the descriptors that the binds need, in the order of their numbers.
@@ -139,23 +162,33 @@ impl Root {
     }
 
     /// Names the part with a number, for an error at its step.
-    pub(crate) fn subject(&self, item: u32) -> Option<String> {
-        let part = self.parts.get(usize::try_from(item).ok()?)?;
+    pub(crate) fn subject(&self, extent: Extent, item: u32) -> Option<String> {
+        let part = self.parts(extent).nth(usize::try_from(item).ok()?)?;
         Some(format!("/{}", part.path()))
     }
 
-    /// Writes the parts into a plan. `first` is the number of the first source; `map` gives the
-    /// number of an owner's user namespace, if the run maps owners.
+    /// Writes parts into a plan. `first` is the number of the first source; `map` gives the number
+    /// of an owner's user namespace, if the run maps owners.
     pub(crate) fn write(
         &self,
+        extent: Extent,
         writer: &mut Writer,
         first: u32,
         user: Owner,
         map: impl Fn(Owner) -> Option<u32>,
     ) {
-        writer.list(&self.parts, |writer, part| {
+        let parts: Vec<_> = self.parts(extent).collect();
+        writer.list(&parts, |writer, part| {
             part.write(writer, first, user, &map);
         });
+    }
+
+    fn parts(&self, extent: Extent) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(move |part| match extent {
+            Extent::Whole => true,
+            Extent::Template => !part.is_of_one_run(),
+            Extent::Rest => part.is_of_one_run(),
+        })
     }
 
     fn base(&mut self, base: Base) -> Result<(), SandboxError> {
@@ -215,11 +248,12 @@ impl Root {
         for (alias, name) in [("/tmp", "tmp"), ("/dev/shm", "shm")] {
             let taken = self.is_shown(alias)
                 || (self.bound.iter()).any(|place| is_beneath(place, &[alias.to_owned()]));
-            self.directory(alias);
-            if !taken {
-                self.parts.push(Part::Alias {
+            if taken {
+                self.directory(alias);
+            } else {
+                self.parts.push(Part::Link {
                     path: inside(alias),
-                    from: format!("{}/{name}", inside(SCRATCH)),
+                    target: format!("{SCRATCH}/{name}"),
                 });
             }
         }
@@ -471,23 +505,43 @@ impl Root {
         });
     }
 
-    /// Drops rules that give nothing beyond what a rule above gives: Landlock adds rights up along a
-    /// path, across mounts.
-    fn drop_covered_rules(&mut self) {
-        let mut kept: Vec<Rule> = Vec::new();
-        let mut rules = std::mem::take(&mut self.rules);
-        rules.sort_by(|left, right| left.path.cmp(&right.path));
-        for rule in rules {
-            let covered = kept.iter().any(|above| {
-                is_beneath(&rule.path, std::slice::from_ref(&above.path))
-                    && above.session.contains(rule.session)
-                    && above.derived.contains(rule.derived)
-            });
-            if !covered {
-                kept.push(rule);
-            }
+    /// Says in rules what all parts allow.
+    ///
+    /// A root that hides the host's holds nothing but what a run may read; where that includes each
+    /// grant, one rule says so. Then nothing that a run makes anew needs a rule on itself: `/proc`
+    /// is read, and the scratch is written by a rule on the folder above it, whose own mode keeps
+    /// the run, which is not its owner, from the scratch's first level. Such rules can be a
+    /// template's.
+    fn layer_rules(&mut self, shape: Shape) {
+        let all_read = self.rules.iter().all(|rule| {
+            let least = if rule.directory {
+                Rights::READ_ONLY
+            } else {
+                Rights::READ
+            };
+            rule.session.contains(least) && rule.derived.contains(least)
+        });
+        if !(shape.prepared_root && all_read) {
+            self.rules = without_covered(std::mem::take(&mut self.rules));
+            return;
         }
-        self.rules = kept;
+        self.rule("/", true, Rights::READ_ONLY);
+        let of_run = [SCRATCH.to_owned(), "/proc".to_owned()];
+        if shape.run_uid && !self.bound.iter().any(|place| is_beneath(place, &of_run)) {
+            let rules = self.rules.iter();
+            let mut rules: Vec<_> = rules
+                .filter(|rule| !is_beneath(&rule.path, &of_run))
+                .cloned()
+                .collect();
+            rules.push(Rule {
+                path: SCRATCH_PARENT.to_owned(),
+                directory: true,
+                session: scratch_rights(),
+                derived: scratch_rights(),
+            });
+            self.template_rules = Some(without_covered(rules));
+        }
+        self.rules = without_covered(std::mem::take(&mut self.rules));
     }
 
     fn is_shown(&self, path: &str) -> bool {
@@ -495,10 +549,28 @@ impl Root {
     }
 }
 
+/// Drops rules that give nothing beyond what a rule above gives: Landlock adds rights up along a
+/// path, across mounts.
+fn without_covered(mut rules: Vec<Rule>) -> Vec<Rule> {
+    let mut kept: Vec<Rule> = Vec::new();
+    rules.sort_by(|left, right| left.path.cmp(&right.path));
+    for rule in rules {
+        let covered = kept.iter().any(|above| {
+            is_beneath(&rule.path, std::slice::from_ref(&above.path))
+                && above.session.contains(rule.session)
+                && above.derived.contains(rule.derived)
+        });
+        if !covered {
+            kept.push(rule);
+        }
+    }
+    kept
+}
+
 /// Says whether a path is one of `places` or lies beneath one.
 fn is_beneath(path: &str, places: &[String]) -> bool {
     places.iter().any(|place| {
-        path.strip_prefix(place.as_str())
+        path.strip_prefix(place.trim_end_matches('/'))
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
@@ -518,6 +590,8 @@ fn scratch_rights() -> Rights {
 pub(crate) const SKILL: &str = "/skill";
 /// Where a run writes, inside.
 pub(crate) const SCRATCH: &str = "/run/rw";
+/// The folder above it, which holds nothing else.
+const SCRATCH_PARENT: &str = "/run";
 
 /// The devices of a run, with their minor numbers (`mem(4)`, `null(4)`, `random(4)`).
 const DEVICES: [(&str, u32); 5] = [

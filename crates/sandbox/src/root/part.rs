@@ -34,10 +34,6 @@ pub(super) enum Part {
         attributes: u64,
         owner: Option<Owner>,
     },
-    Alias {
-        path: String,
-        from: String,
-    },
     Scratch {
         path: String,
         size: u64,
@@ -65,7 +61,6 @@ impl Part {
         | Self::File { path, .. }
         | Self::Device { path, .. }
         | Self::Bind { path, .. }
-        | Self::Alias { path, .. }
         | Self::Scratch { path, .. }
         | Self::Processes { path }) = self;
         path
@@ -79,9 +74,19 @@ impl Part {
             | Self::File { .. }
             | Self::Device { .. }
             | Self::Bind { .. }
-            | Self::Alias { .. }
             | Self::Scratch { .. }
             | Self::Processes { .. } => false,
+        }
+    }
+
+    /// Says whether each run needs its own.
+    pub(super) fn is_of_one_run(&self) -> bool {
+        match self {
+            Self::Directory { own, .. } => *own,
+            Self::Scratch { .. } | Self::Processes { .. } => true,
+            Self::Link { .. } | Self::File { .. } | Self::Device { .. } | Self::Bind { .. } => {
+                false
+            }
         }
     }
 
@@ -93,7 +98,6 @@ impl Part {
             | Self::Link { .. }
             | Self::File { .. }
             | Self::Device { .. }
-            | Self::Alias { .. }
             | Self::Scratch { .. }
             | Self::Processes { .. } => None,
         }
@@ -128,7 +132,6 @@ impl Part {
                     owner.and_then(&map).unwrap_or(NONE),
                 );
             }
-            Self::Alias { path, from } => writer.alias(path, from),
             Self::Scratch { path, size, inodes } => {
                 let options = format!("size={size},nr_inodes={inodes},mode=755");
                 writer.scratch(path, &options);

@@ -23,7 +23,7 @@ proptest! {
         if let Ok(Plan::Run(run)) = Plan::decode(&bytes) {
             // Walking a decoded list never stops early.
             prop_assert!(run.root.iter().count() < 2000);
-            prop_assert!(run.rules.iter().all(|rule| rule.layer < run.layers));
+            prop_assert!(run.landlock.rules.iter().all(|rule| rule.layer < run.landlock.layers));
         }
     }
 

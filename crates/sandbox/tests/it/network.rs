@@ -71,10 +71,6 @@ fn every_run_has_a_network_namespace_that_is_not_the_hosts() {
 
 #[test]
 fn a_namespace_is_shared_only_where_something_else_parts_the_runs() {
-    // An ordinary user's runs share none.
-    if !host().layers().is_in_force(Layer::RunUid) {
-        return;
-    }
     let namespace = |host: Host| {
         let mut bed = Bed::on(host);
         bed.policy = ThreatClass::ALL
@@ -95,10 +91,10 @@ fn a_namespace_is_shared_only_where_something_else_parts_the_runs() {
 #[test]
 fn runs_that_share_an_empty_namespace_do_not_reach_each_other() {
     const EPERM: &str = "1\n";
-    // An ordinary user's runs share none, and Landlock's scope is what parts those that do.
-    let layers = host().layers();
-    let scoped = layers.landlock().is_some_and(|facts| facts.abi() >= 6);
-    if !layers.is_in_force(Layer::RunUid) || !scoped || !has("/usr/bin/python3") {
+    // Landlock's scope is what parts them.
+    let facts = host().layers().landlock();
+    let scoped = facts.is_some_and(|facts| facts.abi() >= 6);
+    if !scoped || !has("/usr/bin/python3") {
         return;
     }
     let name = format!("bailiwick-{}", std::process::id());

@@ -1,0 +1,88 @@
+//! Roots that later runs begin from.
+//!
+//! Most of a root is the same in every run of a skill under one user: binds, devices, `/etc`, and
+//! the Landlock rulesets on them. The second run of a user has all that made once, in a mount
+//! namespace of its own; it and the runs after it copy the namespace and add what is theirs alone,
+//! their scratch and their `/proc`.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::error::SandboxError;
+use crate::root::Owner;
+
+/// The mount namespace that a run copies, and the rulesets that it applies.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pub(crate) namespace: OwnedFd,
+    pub(crate) rulesets: Vec<OwnedFd>,
+}
+
+impl Template {
+    /// Returns what accompanies a run's plan: the namespace, then the rulesets.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let rulesets = self.rulesets.iter().map(AsFd::as_fd);
+        std::iter::once(self.namespace.as_fd()).chain(rulesets)
+    }
+}
+
+/// The templates of one compiled policy, by the user of the run.
+#[derive(Debug, Default)]
+pub(crate) struct Templates(Mutex<BTreeMap<Owner, Known>>);
+
+#[derive(Clone, Debug)]
+enum Known {
+    /// A run of this user was made from nothing.
+    Seen,
+    Made(Arc<Template>),
+    /// This machine makes or joins none.
+    Refused,
+}
+
+impl Templates {
+    /// Returns the template of a user: none at its first run, and from the second on what `make`
+    /// made. Without a template a run makes its whole root, so what stands in the way is left to be
+    /// told by that.
+    pub(crate) fn of(
+        &self,
+        user: Owner,
+        make: impl FnOnce() -> Result<Template, SandboxError>,
+    ) -> Option<Arc<Template>> {
+        let known = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= MOST && !known.contains_key(&user) {
+                return None;
+            }
+            known.insert(user, Known::Seen)
+        };
+        let next = match known {
+            None => return None,
+            // A user is one run's at a time, so nobody else is about to make the same.
+            Some(Known::Seen) => match make() {
+                Ok(template) => Known::Made(Arc::new(template)),
+                Err(_) => Known::Refused,
+            },
+            Some(made @ (Known::Made(_) | Known::Refused)) => made,
+        };
+        let template = match &next {
+            Known::Made(template) => Some(Arc::clone(template)),
+            Known::Seen | Known::Refused => None,
+        };
+        self.remember(user, next);
+        template
+    }
+
+    /// Does without the template of a user, which could not be joined.
+    pub(crate) fn refuse(&self, user: Owner) {
+        self.remember(user, Known::Refused);
+    }
+
+    fn remember(&self, user: Owner, what: Known) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(user, what);
+    }
+}
+
+/// Users with a template of one policy: more runs than this at the same time make their roots.
+const MOST: usize = 32;
