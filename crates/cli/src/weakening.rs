@@ -61,6 +61,8 @@ mod subject {
         Layer(Layer),
         /// Every layer that closes a class.
         Class(ThreatClass),
+        /// The same, while every report claims that they are there.
+        Lie(ThreatClass),
     }
 
     impl Subject {
@@ -68,12 +70,14 @@ mod subject {
             match self {
                 Self::Layer(layer) => host.without(layer),
                 Self::Class(class) => host.without_class(class),
+                Self::Lie(class) => host.lying_about(class),
             }
         }
     }
 
     impl Weakening {
-        /// Reads `BAILIWICK_WEAKEN`: `layer:NAME` or `class:NAME`.
+        /// Reads `BAILIWICK_WEAKEN`: `layer:NAME`, `class:NAME` or `lie:NAME`, with the name of a
+        /// class in the last two.
         pub(crate) fn from_environment() -> Result<Self, Error> {
             let Some(text) = config::weakening() else {
                 return Ok(Self::none());
@@ -82,13 +86,14 @@ mod subject {
             let subject = match text.split_once(':') {
                 Some(("layer", name)) => name.parse().ok().map(Subject::Layer),
                 Some(("class", name)) => name.parse().ok().map(Subject::Class),
+                Some(("lie", name)) => name.parse().ok().map(Subject::Lie),
                 Some(_) | None => None,
             };
             match subject {
                 Some(subject) => Ok(Self(Some(subject))),
                 None => Err(usage(
                     format!("`BAILIWICK_WEAKEN` names nothing to leave out: `{text}`"),
-                    "write `layer:NAME` or `class:NAME`",
+                    "write `layer:NAME`, `class:NAME` or `lie:NAME`",
                 )),
             }
         }

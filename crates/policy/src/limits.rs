@@ -64,17 +64,6 @@ impl Limits {
         )
     }
 
-    /// Lists the axes on which these limits exceed `ceiling`.
-    pub(crate) fn beyond(&self, ceiling: &Self) -> impl Iterator<Item = LimitAxis> {
-        LimitAxis::ALL.into_iter().filter(move |axis| {
-            match (self.amount(*axis), ceiling.amount(*axis)) {
-                (_, None) => false,
-                (None, Some(_)) => true,
-                (Some(mine), Some(theirs)) => mine > theirs,
-            }
-        })
-    }
-
     /// Shows the bound of one axis with its unit, or `no limit`.
     pub fn show(&self, axis: LimitAxis) -> String {
         self.amount(axis)

@@ -132,8 +132,8 @@ fn to_json(tested: &SelfTest, interpreters: &Interpreters, error: Option<&Error>
     })
 }
 
-/// One row a layer, one column a class. The state is what the host reports of a layer; each cell is
-/// what the attempts of this run got, whatever the state.
+/// One row a layer, one column a class. Each cell is what the attempts of this run got, whatever the
+/// host claims of the layer.
 fn matrix(tested: &SelfTest) -> String {
     let header: [&str; 17] = std::array::from_fn(|column| match column {
         0 => "layer",
@@ -143,7 +143,7 @@ fn matrix(tested: &SelfTest) -> String {
     let rows = tested.claimed().iter().map(|(layer, state)| {
         std::array::from_fn(|column| match column {
             0 => layer.to_string(),
-            1 => state_word(state).to_owned(),
+            1 => state_word(tested, layer, state).to_owned(),
             column => cell(tested, layer, ThreatClass::ALL[column - 2]),
         })
     });
@@ -218,11 +218,27 @@ fn missing(tested: &SelfTest) -> impl Iterator<Item = (Layer, String)> {
         })
 }
 
-fn state_word(state: &LayerState) -> &'static str {
+/// What the attempts of this run say of a layer.
+///
+/// A layer that cannot be had, or that a run does without, is known from the attempt to set it up.
+/// That one is in force is claimed by nobody: it shows in what it was to deny.
+fn state_word(tested: &SelfTest, layer: Layer, state: &LayerState) -> &'static str {
     match state {
-        LayerState::InForce => "in-force",
-        LayerState::Unused { .. } => "unused",
-        LayerState::Missing { .. } => "MISSING",
+        LayerState::Missing { .. } => return "MISSING",
+        LayerState::Unused { .. } => return "unused",
+        LayerState::InForce => {}
+    }
+    let attempts = tested.attempts().iter();
+    let verdicts: BTreeSet<_> = attempts
+        .filter(|attempt| attempt.layers.contains(&layer))
+        .map(|attempt| attempt.verdict)
+        .collect();
+    if verdicts.contains(&Verdict::Open) {
+        "OPEN"
+    } else if verdicts.contains(&Verdict::Denied) {
+        "in-force"
+    } else {
+        "untried"
     }
 }
 
@@ -263,4 +279,5 @@ fn column_name(class: ThreatClass) -> &'static str {
 const LEGEND: &str = "\
 Each cell is what an attempt of this run got from the kernel, of which the layer may be one of several
 causes: beside a layer that is MISSING it is another's work. `.` no attempt of the class is the layer's
-to deny; `?` the attempt proves nothing; `OPEN` it got through.";
+to deny; `?` the attempt proves nothing; `OPEN` it got through. The state of a layer is that of its
+attempts, and `untried` where it has none.";
