@@ -63,6 +63,8 @@ mod subject {
         Class(ThreatClass),
         /// The same, while every report claims that they are there.
         Lie(ThreatClass),
+        /// The capabilities of user namespaces.
+        Powers,
     }
 
     impl Subject {
@@ -71,13 +73,14 @@ mod subject {
                 Self::Layer(layer) => host.without(layer),
                 Self::Class(class) => host.without_class(class),
                 Self::Lie(class) => host.lying_about(class),
+                Self::Powers => host.with_powerless_user_namespaces(),
             }
         }
     }
 
     impl Weakening {
-        /// Reads `BAILIWICK_WEAKEN`: `layer:NAME`, `class:NAME` or `lie:NAME`, with the name of a
-        /// class in the last two.
+        /// Reads `BAILIWICK_WEAKEN`: `powers`, `layer:NAME`, `class:NAME` or `lie:NAME`, with the name
+        /// of a class in the last two.
         pub(crate) fn from_environment() -> Result<Self, Error> {
             let Some(text) = config::weakening() else {
                 return Ok(Self::none());
@@ -87,13 +90,14 @@ mod subject {
                 Some(("layer", name)) => name.parse().ok().map(Subject::Layer),
                 Some(("class", name)) => name.parse().ok().map(Subject::Class),
                 Some(("lie", name)) => name.parse().ok().map(Subject::Lie),
-                Some(_) | None => None,
+                Some(_) => None,
+                None => (text == "powers").then_some(Subject::Powers),
             };
             match subject {
                 Some(subject) => Ok(Self(Some(subject))),
                 None => Err(usage(
                     format!("`BAILIWICK_WEAKEN` names nothing to leave out: `{text}`"),
-                    "write `layer:NAME`, `class:NAME` or `lie:NAME`",
+                    "write `layer:NAME`, `class:NAME`, `lie:NAME` or `powers`",
                 )),
             }
         }

@@ -244,3 +244,27 @@ fn requirement(required: bool) -> &'static str {
 /// How a program or variable is called that its own place names already.
 const IT: &str = "it";
 const NOTHING: &str = "nothing";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+
+    #[test]
+    fn no_bound_exceeds_every_bound_and_is_exceeded_by_none() {
+        let five = Limits::unlimited().with_processes(5);
+        let six = Limits::unlimited().with_processes(6);
+        let none = Limits::unlimited();
+        let beyond = |limits: &Limits, ceiling: &Limits| {
+            let policy = |limits: &Limits| SandboxPolicy::deny_all().with_limits(limits.clone());
+            let all = compare(&policy(limits), &policy(ceiling));
+            let failing = all.iter().filter(|comparison| !comparison.holds());
+            failing.map(Comparison::axis).collect::<Vec<_>>()
+        };
+        let processes = [Axis::Limit(LimitAxis::Processes)];
+        assert_eq!(beyond(&none, &five), processes);
+        assert_eq!(beyond(&six, &five), processes);
+        assert_eq!(beyond(&five, &five), []);
+        assert_eq!(beyond(&five, &none), []);
+    }
+}

@@ -364,23 +364,6 @@ mod tests {
     }
 
     #[test]
-    fn no_bound_exceeds_every_bound_and_is_exceeded_by_none() {
-        let five = Limits::unlimited().with_processes(5);
-        let six = Limits::unlimited().with_processes(6);
-        let none = Limits::unlimited();
-        assert_eq!(
-            none.beyond(&five).collect::<Vec<_>>(),
-            [LimitAxis::Processes]
-        );
-        assert_eq!(
-            six.beyond(&five).collect::<Vec<_>>(),
-            [LimitAxis::Processes]
-        );
-        assert_eq!(five.beyond(&five).next(), None);
-        assert_eq!(five.beyond(&none).next(), None);
-    }
-
-    #[test]
     fn fills_only_what_is_not_bounded() {
         let filled = Limits::unlimited()
             .with_memory(MIB)

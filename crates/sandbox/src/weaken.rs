@@ -39,6 +39,14 @@ impl Host {
         liar
     }
 
+    /// Returns the same host as an ordinary user finds it whose user namespaces hold no capability.
+    #[must_use]
+    pub fn with_powerless_user_namespaces(mut self) -> Self {
+        self.probe = self.probe.powerless();
+        self.uids = None;
+        self
+    }
+
     /// Returns the same host whose launcher leaves single steps out, as bits of [`skip`], without
     /// a word of it in any report.
     #[must_use]

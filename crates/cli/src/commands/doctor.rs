@@ -12,6 +12,7 @@ use bailiwick::{Code, Error};
 use nix::errno::Errno;
 use serde_json::{Value, json};
 
+use crate::apparmor;
 use crate::folder;
 use crate::policy::Chosen;
 use crate::program::{DONE, Program, block_on};
@@ -24,7 +25,10 @@ pub(crate) fn run(program: &Program) -> Result<u8, Error> {
         .output
         .progress("attacking this machine, first without and then with confinement");
     let host = probe(program, &chosen)?;
-    let tested = selftest::run(&host)?;
+    let tested = match selftest::run(&host) {
+        Ok(tested) => tested,
+        Err(error) => return untested(program, &host, error.into()),
+    };
     let interpreters = block_on(session::interpreters(&chosen))?;
     let error = verdict(&tested, &chosen);
     program.output.answer(
@@ -32,6 +36,30 @@ pub(crate) fn run(program: &Program) -> Result<u8, Error> {
         || to_json(&tested, &interpreters, error.as_ref()),
     )?;
     let Some(error) = error else { return Ok(DONE) };
+    if !program.output.is_json() {
+        program.output.complaint(&error);
+    }
+    Ok(error.code().exit_code())
+}
+
+/// Reports that not even the self-test could be run, and what to add where that is known.
+fn untested(program: &Program, host: &Host, error: Error) -> Result<u8, Error> {
+    let found = host.abilities().has_powerless_user_namespaces();
+    let itself = std::env::current_exe().ok().filter(|_| found);
+    let Some(steps) = itself.as_deref().and_then(apparmor::steps) else {
+        return Err(error);
+    };
+    let profile = itself.as_deref().and_then(apparmor::profile);
+    program.output.answer(
+        || steps.trim_end().to_owned(),
+        || {
+            json!({
+                "ok": false,
+                "error": error.wire(),
+                "apparmor": { "file": apparmor::FILE, "profile": profile },
+            })
+        },
+    )?;
     if !program.output.is_json() {
         program.output.complaint(&error);
     }

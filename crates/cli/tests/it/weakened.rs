@@ -122,6 +122,41 @@ fn each_probe_is_forced_to_lie_and_the_matrix_still_tells_the_truth() {
 }
 
 #[test]
+fn doctor_prints_the_profile_to_add_where_user_namespaces_hold_no_capability() {
+    let world = World::new();
+    let doctor = |arguments: &[&str]| {
+        let mut command = world.command_of(weakened(), arguments);
+        Ran::of(&command.env("BAILIWICK_WEAKEN", "powers").output().unwrap())
+    };
+    let ran = doctor(&["doctor"]);
+    assert_eq!(ran.exit, 9, "{ran}");
+    let program = weakened().canonicalize().unwrap();
+    let head = format!(
+        "profile bailiwick \"{}\" flags=(unconfined) {{\n  userns,\n",
+        program.display()
+    );
+    assert!(ran.stdout.contains(&head), "{ran}");
+    assert!(
+        ran.stdout
+            .contains("apparmor_parser -r /etc/apparmor.d/bailiwick"),
+        "{ran}"
+    );
+    assert!(
+        ran.stderr.contains("E_SKILL_SCRIPT_SANDBOX_UNAVAILABLE"),
+        "{ran}"
+    );
+    let value = doctor(&["doctor", "--json"]).json();
+    assert_eq!(value["ok"], false);
+    assert!(
+        value["apparmor"]["profile"]
+            .as_str()
+            .unwrap()
+            .contains(&head),
+        "{value:#}"
+    );
+}
+
+#[test]
 fn a_layer_that_is_left_out_is_shown_missing() {
     for layer in Layer::ALL {
         let value = demo(&format!("layer:{layer}"), &["tier-3"]).json();

@@ -17,6 +17,7 @@ mod hosts;
 mod launch;
 mod leaks;
 mod limits;
+mod minimal;
 mod modes;
 mod network;
 mod output;
