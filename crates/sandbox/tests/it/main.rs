@@ -21,6 +21,7 @@ mod minimal;
 mod modes;
 mod network;
 mod output;
+mod places;
 mod selftest;
 #[cfg(feature = "weaken")]
 mod weakened;
