@@ -1,4 +1,4 @@
-//! The AppArmor profile that lets this program make user namespaces with their capabilities.
+//! The `AppArmor` profile that lets this program make user namespaces with their capabilities.
 //!
 //! Some distributions let every program make a user namespace and take its capabilities away unless
 //! the program has a profile that says `userns`. The launcher is started from memory and keeps the

@@ -185,9 +185,9 @@ fn is_in_order(fact: &Fact) -> bool {
     match fact {
         Fact::Files { wanted, held, .. } => wanted.each().all(|right| held.contains(right)),
         Fact::Net { wanted, held } => reaches_no_further(wanted, held),
-        Fact::Unix { wanted, held } => wanted == held || wanted < held,
+        Fact::Unix { wanted, held } => wanted <= held,
         Fact::Exec { held, .. } | Fact::Env { held, .. } => *held,
-        Fact::Syscalls { wanted, held } => wanted == held || wanted < held,
+        Fact::Syscalls { wanted, held } => wanted <= held,
         Fact::Limit { wanted, held, .. } => {
             held.is_none_or(|held| wanted.is_some_and(|wanted| wanted <= held))
         }

@@ -40,8 +40,9 @@ impl HostPorts {
         let member = self.0.iter().find(|member| is_beyond(member))?;
         match member.host.strip_prefix('*') {
             None => Some(member.clone()),
-            // No pattern of the ceiling covers all of the domain, so it names some labels at most.
-            Some(domain) => (0_u64..)
+            // No pattern of the ceiling covers all of the domain, so each of its members names one
+            // of these labels at most.
+            Some(domain) => (0..=ceiling.map_or(0, |ceiling| ceiling.0.len()))
                 .map(|number| HostPort {
                     host: format!("host-{number}{domain}"),
                     port: member.port,

@@ -132,8 +132,9 @@ impl Widening {
     }
 
     /// Names the rule that asks.
-    pub(crate) fn asked_by(self, origin: Origin) -> Self {
-        self.maybe_asked_by(Some(&origin))
+    pub(crate) fn asked_by(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
     }
 
     /// Names the rule that asks, where one is known.

@@ -101,7 +101,7 @@ impl Probe {
     }
 
     /// Says whether user namespaces can be made and hold no capability, so that nothing can be made
-    /// inside them: what AppArmor does to a program that has no profile with `userns`.
+    /// inside them: what `AppArmor` does to a program that has no profile with `userns`.
     pub fn has_powerless_user_namespaces(&self) -> bool {
         let inside = self.namespace(Layer::PreparedRoot);
         !self.privileged

@@ -411,6 +411,7 @@ async fn what_can_be_checked_at_load_is_refused_at_load() {
         .unwrap();
 }
 
+#[expect(clippy::disallowed_methods, reason = "the test replaces a program")]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interpreter_that_was_replaced_runs_nothing_and_is_named() {
     let (folder, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
