@@ -5,7 +5,9 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use bailiwick_core::{Code, Provenance, SkillDescriptor, SkillError, SkillPath, ToolSpec};
-use bailiwick_policy::{Answer, EffectivePolicy, HostPath, Rights, Surroundings, Whose};
+use bailiwick_policy::{
+    Answer, Certificate, EffectivePolicy, HostPath, Rights, Surroundings, Whose,
+};
 use bailiwick_sandbox::{LayerReport, LayerState};
 use bailiwick_script::{Interpreter, Script, ScriptPlan};
 use serde_json::{Value, json};
@@ -91,6 +93,24 @@ impl Explanation {
         self.policy.as_ref()
     }
 
+    /// Returns the proof that a script's policy lies inside the session's, checked again against
+    /// both; a tool of another tier has none.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_SCRIPT_POLICY_WIDENED` where the proof does not hold.
+    pub fn proof(&self) -> Option<Result<&Certificate, SkillError>> {
+        let policy = self.policy.as_ref()?;
+        let checked = policy.check_proof().map(|()| policy.proof());
+        Some(checked.map_err(|error| {
+            SkillError::new(
+                Code::ScriptPolicyWidened,
+                "the proof of the policy does not hold",
+            )
+            .with_source(error)
+        }))
+    }
+
     /// Answers whether a script or an isolated tool may use a path; none for a module tool, which
     /// nothing confines.
     ///
@@ -137,7 +157,8 @@ impl Explanation {
             "policy": self.policy.as_ref().map(|policy| policy.explain().to_json()),
             "surroundings": self.around.as_ref().map(Surroundings::to_json),
             "sandbox": self.layers,
-            "within_session": self.policy.is_some(),
+            "within_session": self.policy.as_ref().is_some_and(|policy| policy.check_proof().is_ok()),
+            "proof": self.policy.as_ref().map(|policy| policy.proof().to_json()),
         })
     }
 }
@@ -239,10 +260,14 @@ impl fmt::Display for Explanation {
                 if let Some(around) = &self.around {
                     writeln!(f, "{around}")?;
                 }
-                write!(
-                    f,
-                    "proof        every grant lies inside the session's ceiling"
-                )?;
+                let count = policy.proof().comparisons().len();
+                match policy.check_proof() {
+                    Ok(()) => write!(
+                        f,
+                        "proof        every grant lies inside the session's ceiling ({count} comparisons, checked again)"
+                    )?,
+                    Err(error) => write!(f, "proof        FAILS: {error}")?,
+                }
             }
         }
         if let Some(layers) = &self.layers {

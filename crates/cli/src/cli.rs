@@ -160,6 +160,9 @@ pub(crate) struct Explain {
     /// Answer whether this address may be reached, as `HOST` or `HOST:PORT` (port 443 if absent).
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
+    /// List every comparison of the proof that the policy lies inside the session's.
+    #[arg(long, conflicts_with_all = ["path", "host"])]
+    pub(crate) proof: bool,
     #[command(flatten)]
     pub(crate) grants: Grants,
 }

@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apparmor;
 mod cli;
 mod commands;
 mod config;

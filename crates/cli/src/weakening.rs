@@ -61,6 +61,10 @@ mod subject {
         Layer(Layer),
         /// Every layer that closes a class.
         Class(ThreatClass),
+        /// The same, while every report claims that they are there.
+        Lie(ThreatClass),
+        /// The capabilities of user namespaces.
+        Powers,
     }
 
     impl Subject {
@@ -68,12 +72,15 @@ mod subject {
             match self {
                 Self::Layer(layer) => host.without(layer),
                 Self::Class(class) => host.without_class(class),
+                Self::Lie(class) => host.lying_about(class),
+                Self::Powers => host.with_powerless_user_namespaces(),
             }
         }
     }
 
     impl Weakening {
-        /// Reads `BAILIWICK_WEAKEN`: `layer:NAME` or `class:NAME`.
+        /// Reads `BAILIWICK_WEAKEN`: `powers`, `layer:NAME`, `class:NAME` or `lie:NAME`, with the name
+        /// of a class in the last two.
         pub(crate) fn from_environment() -> Result<Self, Error> {
             let Some(text) = config::weakening() else {
                 return Ok(Self::none());
@@ -82,13 +89,15 @@ mod subject {
             let subject = match text.split_once(':') {
                 Some(("layer", name)) => name.parse().ok().map(Subject::Layer),
                 Some(("class", name)) => name.parse().ok().map(Subject::Class),
-                Some(_) | None => None,
+                Some(("lie", name)) => name.parse().ok().map(Subject::Lie),
+                Some(_) => None,
+                None => (text == "powers").then_some(Subject::Powers),
             };
             match subject {
                 Some(subject) => Ok(Self(Some(subject))),
                 None => Err(usage(
                     format!("`BAILIWICK_WEAKEN` names nothing to leave out: `{text}`"),
-                    "write `layer:NAME` or `class:NAME`",
+                    "write `layer:NAME`, `class:NAME`, `lie:NAME` or `powers`",
                 )),
             }
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::certificate::{Certificate, CertificateError};
 use crate::env::EnvName;
 use crate::error::PolicyWidened;
 use crate::limits::RunLimits;
@@ -9,6 +10,7 @@ use crate::network::{Net, Unix};
 use crate::origin::Origin;
 use crate::path::{HostPath, RelPath};
 use crate::policy::{Grant, SandboxPolicy};
+use crate::prove::prove;
 use crate::rights::Rights;
 use crate::syscalls::SyscallProfile;
 use crate::threat::ThreatClass;
@@ -43,9 +45,10 @@ pub fn derive(
     session: &SandboxPolicy,
     request: &SandboxPolicy,
 ) -> Result<EffectivePolicy, PolicyWidened> {
-    if let Some(widened) = PolicyWidened::from_witnesses(request.widens(session)) {
-        return Err(widened);
-    }
+    let proof = prove(request, session).map_err(|example| {
+        PolicyWidened::from_witnesses(request.widens(session))
+            .unwrap_or_else(|| PolicyWidened::one(example.witness().clone()))
+    })?;
     let session_roots: Vec<_> = session.roots().map(|(root, _)| root.clone()).collect();
     let roots = effective_roots(request, &session_roots);
     Ok(EffectivePolicy {
@@ -54,6 +57,7 @@ pub fn derive(
         limits: request.limits().or(&RunLimits::default()),
         session: session.clone(),
         request: request.clone(),
+        proof,
     })
 }
 
@@ -62,14 +66,16 @@ pub fn derive(
 /// Only [`derive()`] makes one, so holding one is the proof. Its fields are private:
 ///
 /// ```compile_fail,E0451
-/// use bailiwick_policy::{EffectivePolicy, RunLimits, SandboxPolicy};
+/// use bailiwick_policy::{EffectivePolicy, RunLimits, SandboxPolicy, prove};
 ///
+/// let nothing = SandboxPolicy::deny_all();
 /// let forged = EffectivePolicy {
 ///     session_roots: Vec::new(),
 ///     roots: Vec::new(),
 ///     limits: RunLimits::default(),
-///     session: SandboxPolicy::deny_all(),
-///     request: SandboxPolicy::deny_all(),
+///     session: nothing.clone(),
+///     request: nothing.clone(),
+///     proof: prove(&nothing, &nothing).unwrap(),
 /// };
 /// ```
 ///
@@ -98,6 +104,7 @@ pub struct EffectivePolicy {
     limits: RunLimits,
     session: SandboxPolicy,
     request: SandboxPolicy,
+    proof: Certificate,
 }
 
 impl EffectivePolicy {
@@ -156,6 +163,20 @@ impl EffectivePolicy {
     /// Returns the ceiling that the policy was proven against.
     pub fn session(&self) -> &SandboxPolicy {
         &self.session
+    }
+
+    /// Returns the proof that the policy lies within the session's.
+    pub fn proof(&self) -> &Certificate {
+        &self.proof
+    }
+
+    /// Checks the proof again, against both policies.
+    ///
+    /// # Errors
+    ///
+    /// [`CertificateError`] where the proof does not hold; no policy that [`derive()`] made has one.
+    pub fn check_proof(&self) -> Result<(), CertificateError> {
+        self.proof.check(&self.request, &self.session)
     }
 
     pub(crate) fn request(&self) -> &SandboxPolicy {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// Hosts and ports that a proxy lets through; never empty, and no member covers another.
@@ -27,6 +27,28 @@ impl HostPorts {
     pub fn covering(&self, host: &str, port: u16) -> Option<&HostPort> {
         let asked: HostPort = format!("{host}:{port}").parse().ok()?;
         self.0.iter().find(|member| asked.is_within(member))
+    }
+
+    /// Says whether a member lets a host and port through, or everything that a pattern stands for.
+    pub(crate) fn covers(&self, asked: &HostPort) -> bool {
+        self.0.iter().any(|member| asked.is_within(member))
+    }
+
+    /// Returns a host and port that this set lets through and `ceiling` does not, if there is one.
+    pub(crate) fn beyond(&self, ceiling: Option<&Self>) -> Option<HostPort> {
+        let is_beyond = |host: &HostPort| ceiling.is_none_or(|ceiling| !ceiling.covers(host));
+        let member = self.0.iter().find(|member| is_beyond(member))?;
+        match member.host.strip_prefix('*') {
+            None => Some(member.clone()),
+            // No pattern of the ceiling covers all of the domain, so each of its members names one
+            // of these labels at most.
+            Some(domain) => (0..=ceiling.map_or(0, |ceiling| ceiling.0.len()))
+                .map(|number| HostPort {
+                    host: format!("host-{number}{domain}"),
+                    port: member.port,
+                })
+                .find(is_beyond),
+        }
     }
 
     /// Says whether `ceiling` lets everything through that this set does.
@@ -83,6 +105,12 @@ impl HostPort {
     /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Returns an address and a port.
+    pub(crate) fn address(address: Ipv4Addr, port: u16) -> Self {
+        let host = address.to_string();
+        Self { host, port }
     }
 
     fn is_within(&self, other: &Self) -> bool {

@@ -46,6 +46,9 @@
 //! - Rights at a path are the union of the grants there and above, as in one Landlock layer; the
 //!   model never says what the kernel cannot keep.
 //! - Nothing is narrowed in silence: what is too wide is refused with axis, place, wanted and held.
+//! - A proof can be checked again: [`prove()`] lists what it compared in a [`Certificate`], and
+//!   [`Certificate::check`] trusts nothing of it; where there is no proof there is a
+//!   [`CounterExample`], about which both policies can be asked.
 //! - A policy file has no inert field: a key that is unknown or not built, a rule that can never
 //!   take effect and a default above its maximum are errors with their place, reported together.
 //!   [`fields()`] is the one list of keys.
@@ -59,7 +62,9 @@
 
 #![forbid(unsafe_code)]
 
+mod certificate;
 mod cli;
+mod compare;
 mod context;
 mod effective;
 mod env;
@@ -77,6 +82,7 @@ mod order;
 mod origin;
 mod path;
 mod policy;
+mod prove;
 mod rights;
 mod surroundings;
 mod syscalls;
@@ -84,7 +90,9 @@ mod threat;
 mod trust;
 mod units;
 
+pub use crate::certificate::{Certificate, CertificateError};
 pub use crate::cli::{CliGrantError, CliGrants};
+pub use crate::compare::Comparison;
 pub use crate::effective::{EffectivePolicy, EffectiveRoot, derive};
 pub use crate::env::{EnvName, EnvNameError};
 pub use crate::error::{PolicyError, PolicyWidened};
@@ -102,6 +110,7 @@ pub use crate::order::{Axis, Widening};
 pub use crate::origin::Origin;
 pub use crate::path::{HostPath, PathError, PathErrorKind, RelPath};
 pub use crate::policy::{Grant, SandboxPolicy};
+pub use crate::prove::{CounterExample, Point, prove};
 pub use crate::rights::Rights;
 pub use crate::surroundings::{Surroundings, Whose};
 pub use crate::syscalls::{SyscallProfile, UnknownSyscallProfile};

@@ -64,17 +64,6 @@ impl Limits {
         )
     }
 
-    /// Lists the axes on which these limits exceed `ceiling`.
-    pub(crate) fn beyond(&self, ceiling: &Self) -> impl Iterator<Item = LimitAxis> {
-        LimitAxis::ALL.into_iter().filter(move |axis| {
-            match (self.amount(*axis), ceiling.amount(*axis)) {
-                (_, None) => false,
-                (None, Some(_)) => true,
-                (Some(mine), Some(theirs)) => mine > theirs,
-            }
-        })
-    }
-
     /// Shows the bound of one axis with its unit, or `no limit`.
     pub fn show(&self, axis: LimitAxis) -> String {
         self.amount(axis)
@@ -372,23 +361,6 @@ mod tests {
                 assert_eq!(limits.amount(other), (axis == other).then_some(7));
             }
         }
-    }
-
-    #[test]
-    fn no_bound_exceeds_every_bound_and_is_exceeded_by_none() {
-        let five = Limits::unlimited().with_processes(5);
-        let six = Limits::unlimited().with_processes(6);
-        let none = Limits::unlimited();
-        assert_eq!(
-            none.beyond(&five).collect::<Vec<_>>(),
-            [LimitAxis::Processes]
-        );
-        assert_eq!(
-            six.beyond(&five).collect::<Vec<_>>(),
-            [LimitAxis::Processes]
-        );
-        assert_eq!(five.beyond(&five).next(), None);
-        assert_eq!(five.beyond(&none).next(), None);
     }
 
     #[test]

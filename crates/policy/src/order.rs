@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use crate::compare::compare;
 use crate::grants::Access;
 use crate::isolate::IsolateAxis;
 use crate::limits::LimitAxis;
 use crate::origin::Origin;
 use crate::path::HostPath;
 use crate::policy::SandboxPolicy;
-use crate::threat::ThreatClass;
 
 impl SandboxPolicy {
     /// Lists everything that this policy allows beyond `ceiling`; empty means it is within.
@@ -20,46 +20,10 @@ impl SandboxPolicy {
     /// everything beneath it inside as well: testing the roots decides for every path.
     /// Requirements count the other way round, because dropping one widens.
     pub fn widens(&self, ceiling: &Self) -> Vec<Widening> {
-        let mut witnesses = Vec::new();
-        self.widens_files(ceiling, &mut witnesses);
-        if !self.net().is_within(ceiling.net()) {
-            witnesses.push(Widening {
-                axis: Axis::Net,
-                at: None,
-                wanted: self.net().to_string(),
-                held: ceiling.net().to_string(),
-                origin: self.net_origin().cloned(),
-                ceiling: None,
-                unnamed: None,
-            });
-        }
-        if self.unix() > ceiling.unix() {
-            witnesses.push(Widening::plain(Axis::Unix, self.unix(), ceiling.unix()));
-        }
-        for (program, origin) in self.exec() {
-            if !ceiling.exec().contains_key(program) {
-                witnesses.push(Widening::missing(Axis::Exec, program, origin));
-            }
-        }
-        if self.syscalls() > ceiling.syscalls() {
-            let (wanted, held) = (self.syscalls(), ceiling.syscalls());
-            witnesses.push(Widening::plain(Axis::Syscalls, wanted, held));
-        }
-        for axis in self.limits().beyond(ceiling.limits()) {
-            let (wanted, held) = (self.limits().show(axis), ceiling.limits().show(axis));
-            witnesses.push(Widening::plain(Axis::Limit(axis), wanted, held));
-        }
-        for (name, origin) in self.env() {
-            if !ceiling.env().contains_key(name) {
-                witnesses.push(Widening::missing(Axis::Env, name, origin));
-            }
-        }
-        for class in ceiling.required().difference(self.required()) {
-            witnesses.push(Widening::dropped(*class));
-        }
         let written_in = ceiling.written_in();
-        witnesses
-            .into_iter()
+        compare(self, ceiling)
+            .iter()
+            .flat_map(|comparison| comparison.witnesses(self))
             .map(|witness| witness.under(written_in.cloned()))
             .collect()
     }
@@ -67,25 +31,6 @@ impl SandboxPolicy {
     /// Says whether this policy allows nothing beyond `ceiling`.
     pub fn is_within(&self, ceiling: &Self) -> bool {
         self.widens(ceiling).is_empty()
-    }
-
-    fn widens_files(&self, ceiling: &Self, witnesses: &mut Vec<Widening>) {
-        for (root, grants) in self.roots() {
-            let held = ceiling.effective_rights(root);
-            for grant in grants {
-                if !held.contains(grant.rights()) {
-                    witnesses.push(Widening {
-                        axis: Axis::Files,
-                        at: Some(root.to_string()),
-                        wanted: grant.rights().to_string(),
-                        held: held.to_string(),
-                        origin: Some(grant.origin().clone()),
-                        ceiling: None,
-                        unnamed: None,
-                    });
-                }
-            }
-        }
     }
 }
 
@@ -192,6 +137,12 @@ impl Widening {
         self
     }
 
+    /// Names the rule that asks, where one is known.
+    pub(crate) fn maybe_asked_by(mut self, origin: Option<&Origin>) -> Self {
+        self.origin = origin.cloned();
+        self
+    }
+
     pub(crate) fn plain(axis: Axis, wanted: impl fmt::Display, held: impl fmt::Display) -> Self {
         Self {
             axis,
@@ -204,25 +155,17 @@ impl Widening {
         }
     }
 
+    /// Returns the witness that something is asked for of which the ceiling holds nothing.
+    pub(crate) fn missing(axis: Axis, at: &impl fmt::Display, origin: &Origin) -> Self {
+        Self::plain(axis, "it", "nothing")
+            .about(at)
+            .asked_by(origin.clone())
+    }
+
     /// Names what the axis has more than one of.
     pub(crate) fn about(mut self, at: &impl fmt::Display) -> Self {
         self.at = Some(at.to_string());
         self
-    }
-
-    pub(crate) fn missing(axis: Axis, at: &impl fmt::Display, origin: &Origin) -> Self {
-        Self {
-            at: Some(at.to_string()),
-            origin: Some(origin.clone()),
-            ..Self::plain(axis, "it", "nothing")
-        }
-    }
-
-    fn dropped(class: ThreatClass) -> Self {
-        Self {
-            at: Some(class.to_string()),
-            ..Self::plain(Axis::Require, "none", "a requirement")
-        }
     }
 }
 

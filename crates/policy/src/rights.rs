@@ -87,6 +87,19 @@ impl Rights {
         Self(self.0 & !other.0)
     }
 
+    /// Returns the first right of the set alone, in the order of the constants; nothing of nothing.
+    #[must_use]
+    pub const fn first(self) -> Self {
+        Self(self.0 & self.0.wrapping_neg())
+    }
+
+    /// Iterates over the rights of the set one by one, in the order of the constants.
+    pub fn each(self) -> impl Iterator<Item = Self> {
+        (0..NAMES.len())
+            .map(move |bit| Self(self.0 & 1 << bit))
+            .filter(|right| !right.is_empty())
+    }
+
     /// Says whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use bailiwick_policy::{EffectivePolicy, HostPath, Net, RunLimits, ThreatClass, Unix};
+use bailiwick_policy::{
+    EffectivePolicy, EffectiveRoot, HostPath, Net, RunLimits, ThreatClass, Unix,
+};
 
 use crate::class::{Layer, LayerReport, coverage};
 use crate::error::SandboxError;
@@ -71,7 +73,7 @@ impl Compiled {
         base: Base,
     ) -> Result<Self, SandboxError> {
         supported(policy)?;
-        apart(host, policy, skill_root)?;
+        apart(host, policy, program, skill_root)?;
         let mut shape = Shape::of(host, policy.net());
         if *policy.net() == Net::Loopback && shape.network != Network::Loopback {
             return Err(SandboxError::Unavailable {
@@ -192,22 +194,35 @@ fn supported(policy: &EffectivePolicy) -> Result<(), SandboxError> {
     }
 }
 
-/// Refuses a grant that reaches into what is the host's own, or contains it.
-fn apart(host: &Host, policy: &EffectivePolicy, skill_root: &Path) -> Result<(), SandboxError> {
+/// Refuses a grant or a place of the interpreter that reaches into what is the host's own, or
+/// contains it.
+fn apart(
+    host: &Host,
+    policy: &EffectivePolicy,
+    program: &Program,
+    skill_root: &Path,
+) -> Result<(), SandboxError> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let own = host.apart.iter().map(PathBuf::as_path);
     let own: Vec<_> = own
         .chain([host.state.as_path(), skill_root])
         .map(real)
         .collect();
-    for root in policy.roots() {
-        let granted = real(root.host_path().as_path());
+    let granted = policy.roots().iter().map(EffectiveRoot::host_path);
+    let places = program
+        .read
+        .iter()
+        .chain(&program.exec)
+        .chain(policy.exec().keys())
+        .chain([&program.path]);
+    for path in granted.chain(places) {
+        let granted = real(path.as_path());
         if own
             .iter()
             .any(|own| granted.starts_with(own) || own.starts_with(&granted))
         {
             return Err(SandboxError::Root {
-                path: root.host_path().as_str().to_owned(),
+                path: path.as_str().to_owned(),
                 why: "it holds what is the host's own, or lies in it: grant only the folders that \
                       the skill needs"
                     .to_owned(),

@@ -95,6 +95,9 @@ pub struct Host {
     /// What the launcher leaves out, as bits of [`crate::plan::skip`].
     #[cfg(weaken)]
     skipped: u32,
+    /// What every report says, whatever is there.
+    #[cfg(weaken)]
+    claims: Option<Arc<LayerReport>>,
 }
 
 impl Host {
@@ -139,6 +142,8 @@ impl Host {
             without: BTreeSet::new(),
             #[cfg(weaken)]
             skipped: 0,
+            #[cfg(weaken)]
+            claims: None,
         })
     }
 
@@ -152,6 +157,18 @@ impl Host {
     #[cfg(weaken)]
     pub(crate) fn skipped(&self) -> u32 {
         self.skipped
+    }
+
+    /// Has every report say something, whatever is there.
+    #[cfg(weaken)]
+    pub(crate) fn claim(&mut self, report: LayerReport) {
+        self.claims = Some(Arc::new(report));
+    }
+
+    /// Returns what every report says, where that is not what is there.
+    #[cfg(weaken)]
+    pub(crate) fn claims(&self) -> Option<&LayerReport> {
+        self.claims.as_deref()
     }
 
     /// Names a folder of the host's own, such as that of its skills' copies or of its results: a

@@ -100,6 +100,31 @@ impl Probe {
         self.proc
     }
 
+    /// Says whether user namespaces can be made and hold no capability, so that nothing can be made
+    /// inside them: what `AppArmor` does to a program that has no profile with `userns`.
+    pub fn has_powerless_user_namespaces(&self) -> bool {
+        let inside = self.namespace(Layer::PreparedRoot);
+        !self.privileged
+            && self.namespace(Layer::UserNamespace).is_ok()
+            && matches!(inside, Err(libc::EPERM | libc::EACCES))
+    }
+
+    /// Returns the same probe as of an ordinary user whose user namespaces hold no capability.
+    #[cfg(any(test, weaken))]
+    #[must_use]
+    pub(crate) fn powerless(mut self) -> Self {
+        self.privileged = false;
+        for (namespace, result) in &mut self.namespaces {
+            *result = if *namespace == Layer::UserNamespace {
+                Ok(())
+            } else {
+                Err(libc::EACCES)
+            };
+        }
+        self.proc = Err(libc::EACCES);
+        self
+    }
+
     /// Returns the same probe with one layer missing, as if the attempt had failed.
     ///
     /// For tests of what remains. It can only take away, and coverage is judged from the result, so
@@ -242,6 +267,16 @@ mod tests {
             assert!(probe.namespace(layer).is_err(), "{layer}");
         }
         assert!(probe.proc().is_err());
+    }
+
+    #[test]
+    fn user_namespaces_without_capabilities_are_told_from_none_and_from_whole_ones() {
+        let is_powerless = |probe: Probe| probe.has_powerless_user_namespaces();
+        assert!(is_powerless(able(false).powerless()));
+        assert!(is_powerless(able(true).powerless()));
+        assert!(!is_powerless(able(false)));
+        assert!(!is_powerless(able(true).without(Layer::PreparedRoot)));
+        assert!(!is_powerless(able(false).without(Layer::UserNamespace)));
     }
 
     #[test]

@@ -109,6 +109,22 @@ pub(crate) fn open_trusted(path: &str) -> Result<OwnedFd, Errno> {
     open(CWD, path, ResolveFlags::empty())
 }
 
+/// Checks a place that an interpreter has beyond the base as a granted one is checked, and says
+/// whether it is a folder that may hold sockets of others: any outside the system's own trees.
+pub(crate) fn check_trusted(path: &HostPath) -> Result<bool, SandboxError> {
+    let found = fs::canonicalize(path.as_path())
+        .map_err(|source| SandboxError::host(format!("find `{path}`"), source))?;
+    let real = found.to_str().and_then(|real| real.parse().ok());
+    let real: HostPath =
+        real.ok_or_else(|| refuse(path, "a link leads to a name that is not text"))?;
+    grantable(path, &real)?;
+    let descriptor =
+        open_trusted(real.as_str()).map_err(|errno| unreadable(path, &errno.into()))?;
+    let directory = identify(path, descriptor)?.directory;
+    let is_of_system = SYSTEM_TREES.iter().any(|tree| found.starts_with(tree));
+    Ok(directory && !is_of_system)
+}
+
 pub(crate) fn open(
     directory: impl AsFd,
     path: &str,
@@ -254,6 +270,11 @@ const RESERVED: [&str; 2] = ["/skill", "/run/rw"];
 
 /// Where links belong to the system, besides those in `/`, which nobody can be granted.
 const SYSTEM: [&str; 2] = ["/usr", "/etc"];
+
+/// What the base `usr` binds: programs and libraries of the system, and no socket.
+const SYSTEM_TREES: [&str; 7] = [
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+];
 
 /// As many links as the kernel follows, `path_resolution(7)`.
 const MOST_LINKS: u32 = 40;

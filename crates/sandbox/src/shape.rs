@@ -171,6 +171,10 @@ impl Shape {
 
     /// Reports every layer.
     pub(crate) fn report(self, host: &Host) -> LayerReport {
+        #[cfg(weaken)]
+        if let Some(claims) = host.claims() {
+            return claims.clone();
+        }
         let mut report = LayerReport::nothing();
         match host.probe.landlock() {
             Ok(facts) => report.landlock_in_force(facts),

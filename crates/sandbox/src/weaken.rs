@@ -27,6 +27,26 @@ impl Host {
         layers.fold(self, Self::without)
     }
 
+    /// Returns the same host without any layer that closes a class, whose every report claims what
+    /// this one's does: a probe that lies.
+    ///
+    /// A policy that requires the class is then accepted, and only an attack shows that it is open.
+    #[must_use]
+    pub fn lying_about(self, class: ThreatClass) -> Self {
+        let claims = self.layers();
+        let mut liar = self.without_class(class);
+        liar.claim(claims);
+        liar
+    }
+
+    /// Returns the same host as an ordinary user finds it whose user namespaces hold no capability.
+    #[must_use]
+    pub fn with_powerless_user_namespaces(mut self) -> Self {
+        self.probe = self.probe.powerless();
+        self.uids = None;
+        self
+    }
+
     /// Returns the same host whose launcher leaves single steps out, as bits of [`skip`], without
     /// a word of it in any report.
     #[must_use]

@@ -1,9 +1,9 @@
 //! The allow-list of interpreters. A file is never executed itself.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use bailiwick_core::{Code, SkillError, SkillPath};
@@ -18,6 +18,7 @@ pub struct Interpreter {
     read: Vec<HostPath>,
     exec: Vec<HostPath>,
     origin: Origin,
+    identity: Identity,
 }
 
 impl Interpreter {
@@ -52,7 +53,7 @@ impl Interpreter {
         let Some(first) = argv.first() else {
             return Err(fail("its argv is empty".to_owned()));
         };
-        let program = real_program(first).map_err(&fail)?;
+        let (program, identity) = real_program(first).map_err(&fail)?;
         Ok(Self {
             key,
             argv,
@@ -60,6 +61,7 @@ impl Interpreter {
             read,
             exec,
             origin,
+            identity,
         })
     }
 
@@ -93,6 +95,34 @@ impl Interpreter {
         &self.origin
     }
 
+    /// Checks that the program is still the file that was found when the interpreter was resolved.
+    ///
+    /// What stands at the path may have been swapped since, by an update or by somebody else: a
+    /// person allowed the program that was there first.
+    ///
+    /// # Errors
+    ///
+    /// `E_SKILL_SCRIPT_INTERPRETER_UNKNOWN` where another file is there, a changed one, or none.
+    pub fn check_unchanged(&self) -> Result<(), SkillError> {
+        let found = self.program.as_path().symlink_metadata();
+        let changed = match &found {
+            Ok(metadata) if Identity::of(metadata) == self.identity => return Ok(()),
+            Ok(_) => "another file stands there now".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(SkillError::new(
+            Code::ScriptInterpreterUnknown,
+            format!(
+                "the program of the interpreter `{}`, `{}`, is not the one that was found at first: {changed}",
+                self.key, self.program
+            ),
+        )
+        .with_hint("if it was updated, start the host again; nothing was run")
+        .with_detail("interpreter", self.key.as_str())
+        .with_detail("program", self.program.as_str())
+        .with_detail("origin", self.origin.to_string()))
+    }
+
     /// Lets a policy start the program and what a script of it may start.
     #[must_use]
     pub fn allow(&self, policy: SandboxPolicy) -> SandboxPolicy {
@@ -108,6 +138,26 @@ impl Interpreter {
             .as_path()
             .file_name()
             .is_some_and(|name| name.to_string_lossy().starts_with("python"))
+    }
+}
+
+/// What tells a file from another at the same path, and from itself before a change.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
     }
 }
 
@@ -283,7 +333,7 @@ fn key_of_extension(extension: &str) -> Option<&'static str> {
 }
 
 /// Follows a configured path to a real, executable, native program.
-fn real_program(path: &str) -> Result<HostPath, String> {
+fn real_program(path: &str) -> Result<(HostPath, Identity), String> {
     let given: HostPath = path.parse().map_err(|error| format!("{error}"))?;
     let real = given
         .as_path()
@@ -294,11 +344,11 @@ fn real_program(path: &str) -> Result<HostPath, String> {
         .ok_or("its path is not UTF-8")?
         .parse()
         .map_err(|error| format!("{error}"))?;
-    check_native(real.as_path()).map_err(|reason| format!("`{given}` {reason}"))?;
-    Ok(real)
+    let identity = check_native(real.as_path()).map_err(|reason| format!("`{given}` {reason}"))?;
+    Ok((real, identity))
 }
 
-fn check_native(path: &Path) -> Result<(), String> {
+fn check_native(path: &Path) -> Result<Identity, String> {
     let mut file = File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
     let metadata = file
         .metadata()
@@ -308,7 +358,7 @@ fn check_native(path: &Path) -> Result<(), String> {
     }
     let mut magic = [0; 4];
     match file.read_exact(&mut magic) {
-        Ok(()) if magic == ELF_MAGIC => Ok(()),
+        Ok(()) if magic == ELF_MAGIC => Ok(Identity::of(&metadata)),
         Ok(()) if magic.starts_with(b"#!") => {
             Err("is a script itself, not the real program".to_owned())
         }
@@ -411,6 +461,46 @@ mod tests {
             known.for_file(&path("a.sh"), b"echo\n").unwrap().key(),
             "sh"
         );
+    }
+
+    #[test]
+    fn a_program_that_was_replaced_changed_or_removed_is_not_the_one_that_was_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("sh");
+        let put = |name: &str, more: &[u8]| {
+            let mut options = std::fs::OpenOptions::new();
+            let options = options.write(true).create(true).truncate(true);
+            std::os::unix::fs::OpenOptionsExt::mode(options, 0o755);
+            let mut file = options.open(folder.path().join(name)).unwrap();
+            std::io::Write::write_all(&mut file, &[ELF_MAGIC, more].concat()).unwrap();
+        };
+        let resolve = || {
+            let argv = vec![program.to_str().unwrap().to_owned()];
+            Interpreter::resolve("sh", argv, vec![], vec![], Origin::Code).unwrap()
+        };
+        let refusal = |interpreter: &Interpreter| {
+            let error = interpreter.check_unchanged().unwrap_err();
+            assert_eq!(error.code(), Code::ScriptInterpreterUnknown);
+            error.message().to_owned()
+        };
+        put("sh", b"one");
+        let first = resolve();
+        first.check_unchanged().unwrap();
+        put("other", b"one");
+        std::fs::rename(folder.path().join("other"), &program).unwrap();
+        let message = refusal(&first);
+        assert!(
+            message.contains("`sh`") && message.contains("another file"),
+            "{message}"
+        );
+        let second = resolve();
+        put("sh", b"longer");
+        assert!(refusal(&second).contains("another file"));
+        let third = resolve();
+        std::fs::rename(&program, folder.path().join("moved")).unwrap();
+        assert!(refusal(&third).contains("No such file"));
+        std::os::unix::fs::symlink("moved", &program).unwrap();
+        assert!(refusal(&third).contains("another file"));
     }
 
     #[test]

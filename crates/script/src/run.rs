@@ -119,6 +119,8 @@ impl Run {
     }
 
     fn start(&self, permit: &Permit, switch: &StopSwitch) -> Result<Completion, SkillError> {
+        // Whoever was asked may have taken long to answer.
+        self.plan.interpreter.check_unchanged()?;
         for named in &self.plan.named {
             if named.access == Access::Write {
                 self.runner

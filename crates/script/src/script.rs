@@ -182,6 +182,7 @@ impl Script {
         head: impl Fn(&SkillPath) -> Result<Vec<u8>, SkillError>,
     ) -> Result<ScriptPlan, SkillError> {
         let (interpreter, path) = self.choose(arguments, head)?;
+        interpreter.check_unchanged()?;
         let standing = interpreter.allow(self.grants.standing.clone());
         let mut paths = NamedPaths::new(&context.cwd, &self.grants.grants, standing);
         let inside = format!("{}/{path}", INSIDE.skill);

@@ -15,6 +15,8 @@ mod lifecycle;
 mod names;
 mod policy;
 mod scripts;
+#[cfg(feature = "weaken")]
+mod weakened;
 
 /// Fails when a file of this folder is not listed above.
 #[test]

@@ -410,3 +410,30 @@ async fn what_can_be_checked_at_load_is_refused_at_load() {
         .await
         .unwrap();
 }
+
+#[expect(clippy::disallowed_methods, reason = "the test replaces a program")]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interpreter_that_was_replaced_runs_nothing_and_is_named() {
+    let (folder, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let shell = programs.path().canonicalize().unwrap().join("shell");
+    std::fs::copy("/bin/sh", &shell).unwrap();
+    let text = format!(
+        "version = 1\n[interpreters.sh]\nargv = [\"{}\"]\nread = []\nexec = []\n",
+        shell.display()
+    );
+    let skill = script_skill("echo ran\n");
+    let Some(manager) = loaded(policy_file(folder.path(), &text), skill).await else {
+        return;
+    };
+    let ran = manager.call("run_demo_run", json!({})).await.result;
+    assert_eq!(ran.unwrap().structured.unwrap()["stdout"], "ran\n");
+    // The same bytes at the same path, and another file.
+    let other = programs.path().join("other");
+    std::fs::copy("/bin/sh", &other).unwrap();
+    std::fs::rename(&other, &shell).unwrap();
+    let outcome = manager.call("run_demo_run", json!({})).await;
+    let refused = outcome.result.unwrap_err();
+    assert_eq!(refused.code(), Code::ScriptInterpreterUnknown);
+    assert!(refused.message().contains("shell"), "{refused}");
+    manager.shutdown().await;
+}

@@ -12,6 +12,7 @@ use bailiwick::{Code, Error};
 use nix::errno::Errno;
 use serde_json::{Value, json};
 
+use crate::apparmor;
 use crate::folder;
 use crate::policy::Chosen;
 use crate::program::{DONE, Program, block_on};
@@ -24,7 +25,10 @@ pub(crate) fn run(program: &Program) -> Result<u8, Error> {
         .output
         .progress("attacking this machine, first without and then with confinement");
     let host = probe(program, &chosen)?;
-    let tested = selftest::run(&host)?;
+    let tested = match selftest::run(&host) {
+        Ok(tested) => tested,
+        Err(error) => return untested(program, &host, error.into()),
+    };
     let interpreters = block_on(session::interpreters(&chosen))?;
     let error = verdict(&tested, &chosen);
     program.output.answer(
@@ -32,6 +36,30 @@ pub(crate) fn run(program: &Program) -> Result<u8, Error> {
         || to_json(&tested, &interpreters, error.as_ref()),
     )?;
     let Some(error) = error else { return Ok(DONE) };
+    if !program.output.is_json() {
+        program.output.complaint(&error);
+    }
+    Ok(error.code().exit_code())
+}
+
+/// Reports that not even the self-test could be run, and what to add where that is known.
+fn untested(program: &Program, host: &Host, error: Error) -> Result<u8, Error> {
+    let found = host.abilities().has_powerless_user_namespaces();
+    let itself = std::env::current_exe().ok().filter(|_| found);
+    let Some(steps) = itself.as_deref().and_then(apparmor::steps) else {
+        return Err(error);
+    };
+    let profile = itself.as_deref().and_then(apparmor::profile);
+    program.output.answer(
+        || steps.trim_end().to_owned(),
+        || {
+            json!({
+                "ok": false,
+                "error": error.wire(),
+                "apparmor": { "file": apparmor::FILE, "profile": profile },
+            })
+        },
+    )?;
     if !program.output.is_json() {
         program.output.complaint(&error);
     }
@@ -132,8 +160,8 @@ fn to_json(tested: &SelfTest, interpreters: &Interpreters, error: Option<&Error>
     })
 }
 
-/// One row a layer, one column a class. The state is what the host reports of a layer; each cell is
-/// what the attempts of this run got, whatever the state.
+/// One row a layer, one column a class. Each cell is what the attempts of this run got, whatever the
+/// host claims of the layer.
 fn matrix(tested: &SelfTest) -> String {
     let header: [&str; 17] = std::array::from_fn(|column| match column {
         0 => "layer",
@@ -143,7 +171,7 @@ fn matrix(tested: &SelfTest) -> String {
     let rows = tested.claimed().iter().map(|(layer, state)| {
         std::array::from_fn(|column| match column {
             0 => layer.to_string(),
-            1 => state_word(state).to_owned(),
+            1 => state_word(tested, layer, state).to_owned(),
             column => cell(tested, layer, ThreatClass::ALL[column - 2]),
         })
     });
@@ -218,11 +246,27 @@ fn missing(tested: &SelfTest) -> impl Iterator<Item = (Layer, String)> {
         })
 }
 
-fn state_word(state: &LayerState) -> &'static str {
+/// What the attempts of this run say of a layer.
+///
+/// A layer that cannot be had, or that a run does without, is known from the attempt to set it up.
+/// That one is in force is claimed by nobody: it shows in what it was to deny.
+fn state_word(tested: &SelfTest, layer: Layer, state: &LayerState) -> &'static str {
     match state {
-        LayerState::InForce => "in-force",
-        LayerState::Unused { .. } => "unused",
-        LayerState::Missing { .. } => "MISSING",
+        LayerState::Missing { .. } => return "MISSING",
+        LayerState::Unused { .. } => return "unused",
+        LayerState::InForce => {}
+    }
+    let attempts = tested.attempts().iter();
+    let verdicts: BTreeSet<_> = attempts
+        .filter(|attempt| attempt.layers.contains(&layer))
+        .map(|attempt| attempt.verdict)
+        .collect();
+    if verdicts.contains(&Verdict::Open) {
+        "OPEN"
+    } else if verdicts.contains(&Verdict::Denied) {
+        "in-force"
+    } else {
+        "untried"
     }
 }
 
@@ -263,4 +307,5 @@ fn column_name(class: ThreatClass) -> &'static str {
 const LEGEND: &str = "\
 Each cell is what an attempt of this run got from the kernel, of which the layer may be one of several
 causes: beside a layer that is MISSING it is another's work. `.` no attempt of the class is the layer's
-to deny; `?` the attempt proves nothing; `OPEN` it got through.";
+to deny; `?` the attempt proves nothing; `OPEN` it got through. The state of a layer is that of its
+attempts, and `untried` where it has none.";

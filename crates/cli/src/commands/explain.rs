@@ -33,6 +33,13 @@ pub(crate) fn run(program: &Program, arguments: &Explain) -> Result<u8, Error> {
         let manager = session::manager(program, &skills, &chosen, nobody).await?;
         manager.explain(&format!("{skill}.{tool}"), call).await
     })?;
+    if arguments.proof {
+        let proof = explanation.proof().ok_or_else(unconfined)??;
+        program
+            .output
+            .answer(|| proof.to_string(), || json!({ "proof": proof.to_json() }))?;
+        return Ok(DONE);
+    }
     match answer(program, arguments, &explanation)? {
         Some(answer) => program.output.answer(
             || answer.to_string(),
@@ -52,12 +59,6 @@ fn answer(
     arguments: &Explain,
     explanation: &Explanation,
 ) -> Result<Option<Answer>, Error> {
-    let unconfined = || {
-        usage(
-            "a module tool is not confined: it may do what this program may",
-            "ask about a script",
-        )
-    };
     if let Some(path) = &arguments.path {
         let rights = match arguments.access {
             PathAccess::Read => Rights::READ,
@@ -77,6 +78,13 @@ fn answer(
             .ok_or_else(unconfined);
     }
     Ok(None)
+}
+
+fn unconfined() -> Error {
+    usage(
+        "a module tool is not confined: it may do what this program may",
+        "ask about a script",
+    )
 }
 
 /// Follows links as far as the path exists, since grants are judged where they lead.

@@ -64,6 +64,50 @@ fn one_question_gets_one_answer_with_the_rule_or_what_to_add() {
 }
 
 #[test]
+fn the_proof_lists_what_was_compared_and_nothing_else_is_asked_with_it() {
+    let world = project();
+    let explain = &["--policy", "p.toml", "explain", "reader.run", "--proof"];
+    let ran = world.run(explain).succeeded();
+    insta::assert_snapshot!(world.settled(&ran.stdout), @r"
+    27 comparisons, each within the ceiling
+      fs [world]/project/docs: wants read+list, holds read+list
+      net: wants none, holds none
+      unix: wants none, holds none
+      exec /usr/bin/dash: wants it, holds it
+      syscalls: wants standard, holds standard
+      wall: wants 30s, holds 30s
+      cpu: wants 10s, holds 10s
+      memory: wants 256MiB, holds 256MiB
+      processes: wants 64, holds 64
+      files: wants 256, holds 256
+      file_size: wants 64MiB, holds 64MiB
+      workspace: wants 64MiB, holds 64MiB
+      inodes: wants 4096, holds 4096
+      output: wants 1MiB, holds 1MiB
+      flood: wants 256MiB, holds 256MiB
+      reply: wants 25KiB, holds 25KiB
+      require fs-data: wants a requirement, holds a requirement
+      require fs-metadata-write: wants a requirement, holds a requirement
+      require ip-network: wants a requirement, holds a requirement
+      require unix-ipc: wants a requirement, holds a requirement
+      require processes: wants a requirement, holds a requirement
+      require tuning: wants a requirement, holds a requirement
+      require kernel-surface: wants a requirement, holds a requirement
+      require privilege: wants a requirement, holds a requirement
+      require env-and-descriptors: wants a requirement, holds a requirement
+      require kill-all: wants a requirement, holds a requirement
+      require cpu: wants a requirement, holds a requirement
+    ");
+    let ran = world.run(&[&["--json"][..], explain].concat()).succeeded();
+    let proof = &ran.json()["proof"];
+    assert_eq!(proof[0]["axis"], "fs", "{ran}");
+    assert_eq!(proof[0]["wanted"], proof[0]["held"], "{ran}");
+    world
+        .run(&[&explain[..], &["--host", "a.example"]].concat())
+        .ended(2);
+}
+
+#[test]
 fn only_tools_are_explained_under_each_of_their_names() {
     let world = project();
     for address in ["reader.run", "run_reader_run"] {

@@ -69,6 +69,94 @@ fn the_claim_of_a_class_that_nothing_closes_turns_red_because_its_attack_gets_th
 }
 
 #[test]
+fn each_probe_is_forced_to_lie_and_the_matrix_still_tells_the_truth() {
+    let world = World::new();
+    let honest = world.run(&["doctor", "--json"]).json();
+    for class in ThreatClass::ALL {
+        let doctor = |arguments: &[&str]| {
+            let mut command = world.command_of(weakened(), arguments);
+            Ran::of(
+                &command
+                    .env("BAILIWICK_WEAKEN", format!("lie:{class}"))
+                    .output()
+                    .unwrap(),
+            )
+        };
+        let ran = doctor(&["doctor", "--json"]);
+        let value = ran.json();
+        // The report claims what the machine has when nothing is left out.
+        assert_eq!(value["layers"], honest["layers"], "{class}");
+        let found = value["classes"].as_array().unwrap().iter();
+        let found = found.clone().find(|row| row["class"] == class.as_str());
+        assert_eq!(found.unwrap()["verdict"], "open", "{class}: {value:#}");
+        if class.is_hard_by_default() {
+            assert_eq!(
+                (ran.exit, &value["ok"]),
+                (9, &Value::Bool(false)),
+                "{class}"
+            );
+            let open = &value["error"]["details"]["classes"];
+            let open = open.as_array().unwrap();
+            assert!(open.iter().any(|name| name == class.as_str()), "{value:#}");
+        }
+        let text = doctor(&["doctor"]).stdout;
+        let matrix: Vec<Vec<_>> = text
+            .lines()
+            .take_while(|line| !line.is_empty())
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        let column = 2 + ThreatClass::ALL
+            .iter()
+            .position(|one| *one == class)
+            .unwrap();
+        let cells: Vec<_> = matrix[1..].iter().map(|row| row[column]).collect();
+        assert!(cells.contains(&"OPEN"), "{class}: {text}");
+        // No layer that let something through is called in force, whatever it claims.
+        for row in &matrix[1..] {
+            assert!(
+                !row[2..].contains(&"OPEN") || row[1] != "in-force",
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn doctor_prints_the_profile_to_add_where_user_namespaces_hold_no_capability() {
+    let world = World::new();
+    let doctor = |arguments: &[&str]| {
+        let mut command = world.command_of(weakened(), arguments);
+        Ran::of(&command.env("BAILIWICK_WEAKEN", "powers").output().unwrap())
+    };
+    let ran = doctor(&["doctor"]);
+    assert_eq!(ran.exit, 9, "{ran}");
+    let program = weakened().canonicalize().unwrap();
+    let head = format!(
+        "profile bailiwick \"{}\" flags=(unconfined) {{\n  userns,\n",
+        program.display()
+    );
+    assert!(ran.stdout.contains(&head), "{ran}");
+    assert!(
+        ran.stdout
+            .contains("apparmor_parser -r /etc/apparmor.d/bailiwick"),
+        "{ran}"
+    );
+    assert!(
+        ran.stderr.contains("E_SKILL_SCRIPT_SANDBOX_UNAVAILABLE"),
+        "{ran}"
+    );
+    let value = doctor(&["doctor", "--json"]).json();
+    assert_eq!(value["ok"], false);
+    assert!(
+        value["apparmor"]["profile"]
+            .as_str()
+            .unwrap()
+            .contains(&head),
+        "{value:#}"
+    );
+}
+
+#[test]
 fn a_layer_that_is_left_out_is_shown_missing() {
     for layer in Layer::ALL {
         let value = demo(&format!("layer:{layer}"), &["tier-3"]).json();

@@ -13,7 +13,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-fn path(text: &str) -> HostPath {
+pub(crate) fn path(text: &str) -> HostPath {
     text.parse().unwrap()
 }
 
@@ -32,20 +32,13 @@ static EVERYWHERE: LazyLock<Vec<HostPath>> = LazyLock::new(|| {
     paths
 });
 
-fn any_path() -> impl Strategy<Value = HostPath> {
+pub(crate) fn any_path() -> impl Strategy<Value = HostPath> {
     vec(select(vec!["a", "b", "ab"]), 0..4).prop_map(|names| path(&format!("/{}", names.join("/"))))
 }
 
 fn any_rights() -> impl Strategy<Value = Rights> {
-    let each = vec![
-        Rights::READ,
-        Rights::LIST,
-        Rights::WRITE,
-        Rights::CREATE,
-        Rights::DELETE,
-        Rights::EXEC,
-    ];
-    let some = subsequence(each, 0..=6)
+    let each: Vec<_> = Rights::ALL.each().collect();
+    let some = subsequence(each, 0..=11)
         .prop_map(|some| some.into_iter().fold(Rights::NONE, Rights::union));
     prop_oneof![some, Just(Rights::READ_ONLY), Just(Rights::READ_WRITE)]
 }
@@ -70,7 +63,7 @@ fn any_limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-fn any_policy() -> impl Strategy<Value = SandboxPolicy> {
+pub(crate) fn any_policy() -> impl Strategy<Value = SandboxPolicy> {
     let grants = vec((any_path(), any_rights()), 0..5);
     let exec = btree_set(select(vec!["/bin/sh", "/bin/python3"]), 0..=2);
     let env = btree_set(select(vec!["TOKEN", "TZ"]), 0..=2);
@@ -104,7 +97,7 @@ fn any_policy() -> impl Strategy<Value = SandboxPolicy> {
 }
 
 /// A policy that is likely to lie within both.
-fn below(
+pub(crate) fn below(
     one: &SandboxPolicy,
     other: &SandboxPolicy,
     noise: &SandboxPolicy,

@@ -11,6 +11,7 @@ mod explained;
 mod fields;
 mod grants;
 mod isolated;
+mod proofs;
 mod robustness;
 
 /// The folder that the files of these tests lie in.

@@ -135,7 +135,7 @@ impl Layer {
             | Self::UserNamespace => {
                 "run as root with CAP_SYS_ADMIN, or allow user namespaces \
                  (`sysctl kernel.unprivileged_userns_clone=1`; on AppArmor hosts \
-                 `kernel.apparmor_restrict_unprivileged_userns=0` or a profile with `userns`)"
+                 `kernel.apparmor_restrict_unprivileged_userns=0` or the profile that `bailiwick doctor` prints)"
             }
             Self::RunUid => "run as root and reserve a range of uids for runs",
             Self::NoCapabilities | Self::NoNewPrivileges => {

@@ -26,7 +26,7 @@ pub(crate) use self::part::Owner;
 use self::part::{Content, Part};
 use crate::encode::Writer;
 use crate::error::SandboxError;
-use crate::session::{Opened, Session, open_trusted};
+use crate::session::{Opened, Session, check_trusted, open_trusted};
 use crate::shape::Shape;
 
 /// What a run's root holds beside the skill and the grants.
@@ -74,7 +74,7 @@ pub(crate) struct Root {
     bound: Vec<String>,
     /// Links of the root that stand for folders of `/usr`.
     links: Vec<String>,
-    /// Whether a folder of the host is granted.
+    /// Whether a folder of the host is granted, or one outside the system is the interpreter's.
     grants_folder: bool,
 }
 
@@ -375,6 +375,7 @@ impl Root {
         let mut places: Vec<_> = places.chain(programs.map(|path| (path, run))).collect();
         places.sort_by(|left, right| left.0.cmp(right.0));
         for (path, rights) in places {
+            self.grants_folder |= check_trusted(path)?;
             self.bind_trusted(path.as_str(), rights)?;
         }
         Ok(())

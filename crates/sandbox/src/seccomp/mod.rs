@@ -16,6 +16,8 @@
 mod assemble;
 mod check;
 #[cfg(test)]
+mod facts;
+#[cfg(test)]
 mod interpret;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod known;

@@ -35,7 +35,7 @@ pub const fn attack_program() -> &'static [u8] {
 }
 
 /// What one operation came to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "whether an attack got through must be matched in full"

@@ -17,9 +17,11 @@ mod hosts;
 mod launch;
 mod leaks;
 mod limits;
+mod minimal;
 mod modes;
 mod network;
 mod output;
+mod places;
 mod selftest;
 #[cfg(feature = "weaken")]
 mod weakened;
