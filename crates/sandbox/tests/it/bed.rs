@@ -11,9 +11,10 @@ use bailiwick_policy::{
     Limits, Net, Origin, Rights, RunLimits, SandboxPolicy, SyscallProfile, derive,
 };
 use bailiwick_sandbox::{
-    Base, Compiled, Completion, ConfinedChild, ConfinedCommand, End, Host, HostConfig, Program,
-    SCRATCH_LINKS, SandboxError, Session, Stream, spawn,
+    Base, Compiled, Completion, ConfinedChild, ConfinedCommand, End, Host, HostConfig, Layer,
+    Program, SCRATCH_LINKS, SandboxError, Session, Stream, spawn,
 };
+use bailiwick_testkit::require_sandbox;
 use tempfile::TempDir;
 
 /// What a test runs in.
@@ -239,7 +240,26 @@ pub(crate) fn succeed_alone(before: &[&str], test: &str) {
 
 const ALONE: &str = "BAILIWICK_TEST_ALONE";
 
-/// Says whether a program is on this machine.
+/// Says whether a program that a test needs is on this machine. A missing one fails the test where
+/// the sandbox is required, and is named on standard error elsewhere.
+pub(crate) fn needs(program: &str) -> bool {
+    require_sandbox(if has(program) { Ok(()) } else { Err(program) })
+}
+
+/// Says whether a layer that a test is about is in force. It must be where the sandbox is required,
+/// unless only a privileged host can have it and this one is not.
+pub(crate) fn needs_layer(layer: Layer) -> bool {
+    if host().layers().is_in_force(layer) {
+        return true;
+    }
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: {layer:?} needs a privileged host");
+        return false;
+    }
+    require_sandbox(Err(format!("{layer:?} is not in force")))
+}
+
+/// Says whether a path is on this machine.
 pub(crate) fn has(program: &str) -> bool {
     Path::new(program).exists()
 }

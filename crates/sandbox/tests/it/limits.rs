@@ -5,13 +5,13 @@ use std::time::Duration;
 use bailiwick_policy::LimitAxis;
 use bailiwick_sandbox::End;
 
-use crate::bed::{Bed, has, shown, stdout};
+use crate::bed::{Bed, needs, shown, stdout};
 
 const MIB: u64 = 1 << 20;
 
 #[test]
 fn a_fork_bomb_meets_the_limit_of_processes() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| {
@@ -38,7 +38,7 @@ fn a_fork_bomb_meets_the_limit_of_processes() {
 /// It stays at the ceiling for a moment, since an ordinary user's host sees that only by looking.
 #[test]
 fn threads_count_as_processes() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_processes(10));
@@ -58,7 +58,7 @@ fn threads_count_as_processes() {
 
 #[test]
 fn a_memory_bomb_meets_the_limit_of_memory() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(100 * MIB));
@@ -74,7 +74,7 @@ fn a_memory_bomb_meets_the_limit_of_memory() {
 
 #[test]
 fn memory_that_many_processes_share_out_meets_the_limit_too() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(120 * MIB));
@@ -96,7 +96,7 @@ fn memory_that_many_processes_share_out_meets_the_limit_too() {
 
 #[test]
 fn processes_that_a_thread_forked_are_counted_too() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(128 * MIB));
@@ -121,7 +121,7 @@ fn processes_that_a_thread_forked_are_counted_too() {
 
 #[test]
 fn memory_that_is_held_behind_a_first_thread_that_ended_is_counted() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(100 * MIB));
@@ -147,7 +147,7 @@ fn memory_that_is_held_behind_a_first_thread_that_ended_is_counted() {
 
 #[test]
 fn memory_that_vfork_lends_to_a_child_is_counted_once() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(160 * MIB));
@@ -161,7 +161,7 @@ fn memory_that_vfork_lends_to_a_child_is_counted_once() {
 
 #[test]
 fn memory_that_forks_share_is_counted_once() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(128 * MIB));
@@ -180,7 +180,7 @@ fn memory_that_forks_share_is_counted_once() {
 /// Together they are resident with more than the limit of memory, nearly all of it shared.
 #[test]
 fn a_bomb_that_forks_is_not_taken_for_one_that_allocates() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| {

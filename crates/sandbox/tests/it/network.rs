@@ -6,7 +6,9 @@ use std::os::unix::net::UnixListener;
 use bailiwick_policy::{Net, SandboxPolicy, ThreatClass};
 use bailiwick_sandbox::{End, Host, LandlockFacts, Layer, spawn};
 
-use crate::bed::{Bed, command, has, host, open_folder, shown, stdout};
+use bailiwick_testkit::require_sandbox;
+
+use crate::bed::{Bed, command, host, needs, needs_layer, open_folder, shown, stdout};
 
 #[test]
 fn the_hosts_listeners_routes_and_neighbours_are_seen_under_no_name() {
@@ -72,7 +74,7 @@ fn every_run_has_a_network_namespace_that_is_not_the_hosts() {
 #[test]
 fn a_namespace_is_shared_only_where_something_else_parts_the_runs() {
     // An ordinary user's runs share none.
-    if !host().layers().is_in_force(Layer::RunUid) {
+    if !needs_layer(Layer::RunUid) {
         return;
     }
     let namespace = |host: Host| {
@@ -98,7 +100,8 @@ fn runs_that_share_an_empty_namespace_do_not_reach_each_other() {
     // An ordinary user's runs share none, and Landlock's scope is what parts those that do.
     let layers = host().layers();
     let scoped = layers.landlock().is_some_and(|facts| facts.abi() >= 6);
-    if !layers.is_in_force(Layer::RunUid) || !scoped || !has("/usr/bin/python3") {
+    let scoped = scoped.then_some(()).ok_or("Landlock's scope");
+    if !needs_layer(Layer::RunUid) || !needs("/usr/bin/python3") || !require_sandbox(scoped) {
         return;
     }
     let name = format!("bailiwick-{}", std::process::id());
