@@ -13,8 +13,8 @@ use bailiwick_policy::{LimitAxis, Rights, ThreatClass};
 use bailiwick_sandbox::{End, Host, HostConfig, Layer, SandboxError, Session, spawn};
 
 use crate::bed::{
-    Bed, alive, alone, command, groups, has, host, is_alone, needs, needs_layer, open_folder,
-    shown, succeed_alone,
+    Bed, alive, alone, command, groups, host, is_alone, needs, needs_layer, open_folder, shown,
+    succeed_alone,
 };
 
 /// Waits for something that another process is about to do; a loaded machine may take seconds.

@@ -34,12 +34,12 @@ fs.cpSync(d, 'out/tree', { recursive: true }); fs.symlinkSync('c', 'out/l'); fs.
         "const cp = require('child_process'), { promisify } = require('util');
 console.log(cp.execSync('echo hi').toString().trim(), cp.spawnSync('sh', ['-c', 'exit 3']).status);
 (async () => {
-  const { stdout } = await promisify(cp.execFile)('sort', ['-r'], { input: '' }).catch(e => e) || {};
+  console.log((await promisify(cp.execFile)('echo', ['later'])).stdout.trim());
   const c = cp.spawn('cat'); let got = ''; c.stdout.on('data', d => got += d); c.stdin.end('through'); await require('events').once(c, 'close'); console.log(got);
   const k = cp.spawn('sleep', ['30']); k.kill(); const [, signal] = await require('events').once(k, 'exit'); console.log(signal);
   const f = cp.fork('/skill/probe1.js', ['child'], { execArgv: ['-e', 'process.send({ n: 42 }); process.disconnect()'] }); f.on('message', m => console.log(m.n));
 })();",
-        "hi 3\nthrough\nSIGTERM\n42\n",
+        "hi 3\nlater\nthrough\nSIGTERM\n42\n",
     ),
     probe(
         "worker threads",
@@ -87,7 +87,7 @@ require('stream/promises').pipeline(fs.createReadStream('/skill/beside.js'), z.c
     ),
     probe(
         "timers and tasks",
-        "const t = require('timers/promises'); (async () => { process.nextTick(() => console.log(1)); queueMicrotask(() => console.log(2)); setImmediate(() => console.log(3)); await t.setTimeout(5); console.log(4);
+        "const t = require('timers/promises'); (async () => { process.nextTick(() => console.log(1)); queueMicrotask(() => console.log(2)); await t.setImmediate(); console.log(3); await t.setTimeout(5); console.log(4);
 const a = new AbortController(); setTimeout(() => a.abort(), 1); await t.setTimeout(10000, 0, { signal: a.signal }).catch(e => console.log(e.name)); console.log(performance.now() > 0); })();",
         "1\n2\n3\n4\nAbortError\ntrue\n",
     ),

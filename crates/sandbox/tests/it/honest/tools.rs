@@ -67,7 +67,7 @@ const TOOLS: &[Probe] = &[
     with(
         &["/usr/bin/ps"],
         "its own processes",
-        "sleep 5 & ps -o comm= -p $!; ps -ef | grep -c '[s]leep 5'; kill $!; wait $! 2>/dev/null; echo $?",
+        "sleep 5 & ps -o comm= -p $!; ps -e -o args= | grep -c '[s]leep 5'; kill $!; wait $! 2>/dev/null; echo $?",
         "sleep\n1\n143\n",
     ),
     with(
