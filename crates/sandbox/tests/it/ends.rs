@@ -1,11 +1,13 @@
 //! How runs end, and that nothing of them is left.
 
+use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bailiwick_policy::LimitAxis;
 use bailiwick_sandbox::{End, spawn};
 
-use crate::bed::{Bed, alive, command, shown, stdout};
+use crate::bed::{Bed, alive, command, needs, shown, stdout};
 
 #[test]
 fn an_exit_code_is_kept() {
@@ -146,4 +148,83 @@ fn many_runs_at_once_do_not_meet() {
             });
         }
     });
+}
+
+#[test]
+fn sixty_four_runs_at_once_each_end_in_their_own_way() {
+    let bed = Bed::new().limited(|limits| limits.with_output(64).with_flood(1 << 16));
+    let compiled = bed.compile().expect("a policy");
+    let barrier = Barrier::new(64);
+    thread::scope(|scope| {
+        for number in 0..64 {
+            let (compiled, barrier) = (&compiled, &barrier);
+            scope.spawn(move || {
+                let exit = format!("echo {number}; exit {number}");
+                let (script, deadline, expected) = match number % 5 {
+                    0 => (exit.as_str(), 60_000, End::Exited(number)),
+                    1 => ("kill -KILL $$", 60_000, End::Signalled { signal: 9 }),
+                    2 => ("exec sleep 77.75", 50, End::TimedOut),
+                    3 => ("sleep 77.75 & sleep 77.75", 60_000, End::Cancelled),
+                    _ => ("exec yes", 60_000, End::Limit(LimitAxis::Output)),
+                };
+                let deadline = Duration::from_millis(deadline);
+                barrier.wait();
+                let command = command(&["/bin/sh", "-c", script]).with_deadline(deadline);
+                let child = spawn(compiled, command).expect("a run");
+                if expected == End::Cancelled {
+                    child.canceller().cancel();
+                }
+                let completion = child.wait();
+                assert_eq!(completion.end, expected, "{script}: {}", shown(&completion));
+                assert!(completion.confirmed_dead.confirmed, "{script}");
+                if number % 5 == 0 {
+                    assert_eq!(stdout(&completion), format!("{number}\n"));
+                }
+            });
+        }
+    });
+    assert_eq!(alive("77.75"), 0);
+}
+
+/// The numbers of the x32 calls, and those of i386, belong to another architecture.
+#[test]
+fn a_system_call_of_a_foreign_architecture_kills() {
+    if !needs("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new();
+    let x32 = "import ctypes; ctypes.CDLL(None).syscall(0x40000000 + 39); print('alive')";
+    // `mov eax, 20; int 0x80; ret`, which asks for the process's number.
+    let i386 = "import ctypes, mmap\n\
+                m = mmap.mmap(-1, 4096, prot=7); m.write(bytes.fromhex('b814000000cd80c3'))\n\
+                address = ctypes.addressof(ctypes.c_char.from_buffer(m))\n\
+                ctypes.CFUNCTYPE(ctypes.c_int)(address)(); print('alive')";
+    for program in [x32, i386] {
+        let completion = bed.python(program);
+        let End::Signalled { signal } = completion.end else {
+            panic!("{program}: {}", shown(&completion));
+        };
+        assert_eq!(stdout(&completion), "");
+        // A kernel without these calls kills by another signal, before the filter is asked.
+        if signal == SIGSYS {
+            let denial = completion.denials.first().expect("it is told");
+            assert_eq!(denial.layer, "seccomp");
+        } else {
+            assert_eq!((program, signal), (i386, SIGSEGV));
+        }
+    }
+}
+
+const SIGSYS: i32 = 31;
+const SIGSEGV: i32 = 11;
+
+#[test]
+fn a_deadline_that_passed_during_the_launch_ends_the_run_at_once() {
+    let bed = Bed::new();
+    let compiled = bed.compile().expect("a policy");
+    let command = command(&["/bin/sh", "-c", "exec sleep 77.875"]).with_deadline(Duration::ZERO);
+    let completion = spawn(&compiled, command).expect("a run").wait();
+    assert_eq!(completion.end, End::TimedOut, "{}", shown(&completion));
+    assert!(completion.confirmed_dead.confirmed);
+    assert_eq!(alive("77.875"), 0);
 }

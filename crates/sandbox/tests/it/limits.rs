@@ -274,6 +274,33 @@ fn open_descriptors_are_limited() {
 }
 
 #[test]
+fn a_run_that_opens_descriptors_without_end_gets_its_limit_in_each_process_and_no_more() {
+    if !needs("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_files(20));
+    let completion = bed.python(
+        "import os, resource\n\
+         def fill():\n\
+         \x20   held = []\n\
+         \x20   for make in (lambda: os.open('/dev/null', 0), lambda: os.dup(0), os.pipe, lambda: os.eventfd(0)):\n\
+         \x20       try:\n\
+         \x20           while True: held.append(make())\n\
+         \x20       except OSError as error: assert error.errno == 24, error\n\
+         \x20   return len(os.listdir('/proc/self/fd')) if not held else max(held)\n\
+         for limits in ((4096, 4096), (21, 21), (20, 4096)):\n\
+         \x20   try: resource.setrlimit(resource.RLIMIT_NOFILE, limits); print('raised')\n\
+         \x20   except (PermissionError, ValueError): pass\n\
+         for child in range(3):\n\
+         \x20   if os.fork() == 0: print(fill(), flush=True); os._exit(0)\n\
+         \x20   os.wait()\n\
+         print(fill())",
+    );
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(stdout(&completion), "19\n19\n19\n19\n");
+}
+
+#[test]
 fn a_refusal_that_the_program_lived_with_is_reported_and_no_failure() {
     let bed = Bed::new().limited(|limits| limits.with_workspace(MIB));
     let completion = bed.script("head -c 2000000 /dev/zero > out/f 2>/dev/null; echo went on");

@@ -21,6 +21,7 @@ mod modes;
 mod network;
 mod output;
 mod selftest;
+mod skill;
 #[cfg(feature = "weaken")]
 mod weakened;
 
