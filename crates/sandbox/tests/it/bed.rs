@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bailiwick_policy::{
     Limits, Net, Origin, Rights, RunLimits, SandboxPolicy, SyscallProfile, derive,
@@ -274,4 +276,13 @@ pub(crate) fn alive(word: &str) -> usize {
         .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
         .filter(|line| String::from_utf8_lossy(line).contains(word))
         .count()
+}
+
+/// Waits for something that another process or thread is about to do; a loaded machine may take seconds.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        thread::yield_now();
+    }
 }

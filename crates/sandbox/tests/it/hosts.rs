@@ -6,7 +6,6 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use bailiwick_core::Code;
 use bailiwick_policy::{LimitAxis, Rights, ThreatClass};
@@ -14,17 +13,8 @@ use bailiwick_sandbox::{End, Host, HostConfig, Layer, SandboxError, Session, spa
 
 use crate::bed::{
     Bed, alive, alone, command, groups, host, is_alone, needs, needs_layer, open_folder, shown,
-    succeed_alone,
+    succeed_alone, until,
 };
-
-/// Waits for something that another process is about to do; a loaded machine may take seconds.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
-    }
-}
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -11,7 +11,9 @@ use std::time::Duration;
 use bailiwick_policy::{LimitAxis, Rights};
 use bailiwick_sandbox::{End, Host, HostConfig, spawn};
 
-use crate::bed::{Bed, alive, alone, command, groups, is_alone, open_folder, shown, succeed_alone};
+use crate::bed::{
+    Bed, alive, alone, command, groups, is_alone, open_folder, shown, succeed_alone, until,
+};
 
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").expect("descriptors").count()
@@ -166,13 +168,18 @@ fn a_thousand_runs_that_end_in_every_way_leave_nothing() {
             }
         });
     };
+    let threads = Left::count(&host).threads;
+    // A thread is over some moments after it has been joined.
+    let settle = || until("the threads end", || Left::count(&host).threads == threads);
     runs(100);
+    settle();
     let (before, kept) = (Left::count(&host), groups(std::process::id()).len());
     runs(1000);
+    settle();
     assert_eq!(Left::count(&host), before);
     assert_eq!(before.uids, 0);
     assert_eq!(alive("66.375"), 0);
-    // A leaf is kept for the next run of its thread's turn, and no more of them than there were.
+    // A leaf is kept for a later run, and no more of them than runs were there at once.
     let now = groups(std::process::id()).len();
     assert!(now <= kept.max(8), "{now} groups, {kept} before");
     drop((compiled, bed, host));

@@ -58,7 +58,8 @@ fn deep_trees_and_hostile_names_go_with_the_run() {
     }
     let mounts = || std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
     let before = mounts().lines().count();
-    let completion = Bed::new().python(
+    let bed = Bed::new().limited(|limits| limits.with_inodes(1500));
+    let completion = bed.python(
         "import os\n\
          os.chdir('/run/rw/out')\n\
          for name in (b'-rf', b'a\\nb', b'\\xff\\xfe', b'..\\\\', b' ', b'x' * 255, b'\\x1b[2J', b'...'): os.mkdir(name)\n\
