@@ -250,6 +250,7 @@ pub(crate) fn needs(program: &str) -> bool {
 
 /// Says whether a layer that a test is about is in force. It must be where the sandbox is required,
 /// unless only a privileged host can have it and this one is not.
+#[expect(clippy::print_stderr, reason = "a skip must be loud")]
 pub(crate) fn needs_layer(layer: Layer) -> bool {
     if host().layers().is_in_force(layer) {
         return true;
