@@ -214,8 +214,8 @@ const COREUTILS: &[Probe] = &[
     ),
     probe(
         "the environment",
-        "env | grep -c =; env -i A=b env; printenv HOME; env -u HOME sh -c 'echo ${HOME-unset}'",
-        "5\nA=b\n/run/rw/home\nunset\n",
+        "env -u PWD -u OLDPWD -u SHLVL -u _ | sort | cut -d= -f1 | paste -sd' '; env -i A=b env; printenv HOME; env -u HOME sh -c 'echo ${HOME-unset}'",
+        "HOME LANG PATH TMPDIR\nA=b\n/run/rw/home\nunset\n",
     ),
     probe(
         "sums and encodings",

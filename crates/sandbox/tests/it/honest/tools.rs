@@ -111,7 +111,7 @@ const PERL: &[Probe] = &[
     with(
         &[],
         "text and signals",
-        "local $SIG{ALRM} = sub { print \"rang\\n\" }; alarm 1; select undef, undef, undef, 3; local $SIG{USR1} = sub { print \"sent\\n\" };\n\
+        "local $SIG{ALRM} = sub { print \"rang\\n\" }; use Time::HiRes; Time::HiRes::alarm(0.02); select undef, undef, undef, 3; local $SIG{USR1} = sub { print \"sent\\n\" };\n\
          kill USR1 => $$; my %c; $c{$_}++ for split //, 'abca'; print join(',', map { \"$_$c{$_}\" } sort keys %c), \"\\n\";\n",
         "rang\nsent\na2,b1,c1\n",
     ),
