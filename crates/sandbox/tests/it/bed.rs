@@ -287,3 +287,10 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         thread::yield_now();
     }
 }
+
+/// A time to sleep, in seconds, that no other test of this machine has: its processes are found by it.
+pub(crate) fn nap() -> String {
+    static NAP: AtomicU64 = AtomicU64::new(0);
+    let number = NAP.fetch_add(1, Ordering::Relaxed);
+    format!("66.{:010}{number:05}", std::process::id())
+}

@@ -12,7 +12,7 @@ use bailiwick_policy::{LimitAxis, Rights};
 use bailiwick_sandbox::{End, Host, HostConfig, spawn};
 
 use crate::bed::{
-    Bed, alive, alone, command, groups, is_alone, open_folder, shown, succeed_alone, until,
+    Bed, alive, alone, command, groups, is_alone, nap, open_folder, shown, succeed_alone, until,
 };
 
 fn descriptors() -> usize {
@@ -21,6 +21,7 @@ fn descriptors() -> usize {
 
 #[test]
 fn runs_leave_no_group_process_uid_or_mount() {
+    let nap = nap();
     if !is_alone() {
         return succeed_alone(&[], "leaks::runs_leave_no_group_process_uid_or_mount");
     }
@@ -40,11 +41,15 @@ fn runs_leave_no_group_process_uid_or_mount() {
     };
     let before = mounts();
     for _ in 0..50 {
-        let arguments = ["/bin/sh", "-c", "sleep 66.125 & sleep 66.125 & exit 0"];
+        let arguments = [
+            "/bin/sh",
+            "-c",
+            &format!("sleep {nap} & sleep {nap} & exit 0"),
+        ];
         let completion = spawn(&compiled, command(&arguments)).expect("a run").wait();
         assert!(completion.confirmed_dead.confirmed);
     }
-    assert_eq!(alive("66.125"), 0);
+    assert_eq!(alive(&nap), 0);
     assert_eq!(host.uids_in_use(), 0);
     assert_eq!(mounts(), before);
     drop((compiled, bed, host));
@@ -117,6 +122,7 @@ fn files(folder: &Path) -> BTreeSet<PathBuf> {
 #[test]
 fn a_thousand_runs_that_end_in_every_way_leave_nothing() {
     const TEST: &str = "leaks::a_thousand_runs_that_end_in_every_way_leave_nothing";
+    let nap = nap();
     if !is_alone() {
         let place = tempfile::tempdir().expect("a folder");
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("its mode");
@@ -135,12 +141,13 @@ fn a_thousand_runs_that_end_in_every_way_leave_nothing() {
     let host = Host::probe(config).expect("a host");
     let bed = Bed::on(host.clone()).limited(|limits| limits.with_output(64).with_flood(1 << 16));
     let compiled = bed.compile().expect("a policy");
+    let sleep = format!("sleep {nap} & exec sleep {nap}");
     let turn = |number: usize| {
         let (script, deadline, expected) = match number % 5 {
             0 => ("exit 7", MINUTE, End::Exited(7)),
             1 => ("kill -SEGV $$", MINUTE, End::Signalled { signal: 11 }),
-            2 => ("sleep 66.375 & exec sleep 66.375", SOON, End::TimedOut),
-            3 => ("sleep 66.375 & exec sleep 66.375", MINUTE, End::Cancelled),
+            2 => (sleep.as_str(), SOON, End::TimedOut),
+            3 => (sleep.as_str(), MINUTE, End::Cancelled),
             _ => ("exec yes", MINUTE, End::Limit(LimitAxis::Output)),
         };
         let command = command(&["/bin/sh", "-c", script]).with_deadline(deadline);
@@ -178,7 +185,7 @@ fn a_thousand_runs_that_end_in_every_way_leave_nothing() {
     settle();
     assert_eq!(Left::count(&host), before);
     assert_eq!(before.uids, 0);
-    assert_eq!(alive("66.375"), 0);
+    assert_eq!(alive(&nap), 0);
     // A leaf is kept for a later run, and no more of them than runs were there at once.
     let now = groups(std::process::id()).len();
     assert!(now <= kept.max(8), "{now} groups, {kept} before");
