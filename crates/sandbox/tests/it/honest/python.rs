@@ -105,6 +105,26 @@ if __name__ == '__main__':
         "[1, 4, 9]\n4\n0\n",
     ),
     probe(
+        "a pool by fork server",
+        "import multiprocessing as m
+def square(x): return x * x
+if __name__ == '__main__':
+    c = m.get_context('forkserver')
+    with c.Pool(2) as p: print(p.map(square, [1, 2, 3]))
+    q = c.Queue(); p = c.Process(target=q.put, args=(4,)); p.start(); print(q.get()); p.join(); print(p.exitcode)",
+        "[1, 4, 9]\n4\n0\n",
+    ),
+    probe(
+        "a manager of shared objects",
+        "import multiprocessing as m
+def fill(d, l, key): d[key] = key * 2; l.append(key)
+if __name__ == '__main__':
+    with m.Manager() as manager:
+        d, l = manager.dict(), manager.list(); ps = [m.Process(target=fill, args=(d, l, i)) for i in range(3)]; [p.start() for p in ps]; [p.join() for p in ps]
+        print(sorted(d.items()), sorted(l), manager.Namespace() is not None)",
+        "[(0, 0), (1, 2), (2, 4)] [0, 1, 2] True\n",
+    ),
+    probe(
         "executors of processes",
         "from concurrent.futures import ProcessPoolExecutor, as_completed
 def square(x): return x * x
