@@ -200,7 +200,7 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "python3",
         why: "runs the Python example skills; the tests confine the system's own",
-        probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin python3 -c pass"),
+        probe: Probe::Line("/usr/bin/python3 -c pass"),
         packages: &["python3"],
         packages_elsewhere: None,
         purpose: Purpose::Test,
@@ -208,15 +208,15 @@ const PROGRAMS: &[Program] = &[
     Program {
         name: "node",
         why: "runs the JavaScript example skills; the tests confine the system's own",
-        probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin node -e 0"),
+        probe: Probe::Line("/usr/bin/node -e 0"),
         packages: &["nodejs"],
         packages_elsewhere: None,
         purpose: Purpose::Test,
     },
     Program {
         name: "git",
-        why: "runs the changelog example skill",
-        probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin git --version"),
+        why: "runs the changelog example skill; the tests confine the system's own",
+        probe: Probe::Line("/usr/bin/git --version"),
         packages: &["git"],
         packages_elsewhere: None,
         purpose: Purpose::Test,
@@ -227,6 +227,28 @@ const PROGRAMS: &[Program] = &[
         probe: Probe::Line("PATH=/usr/local/bin:/usr/bin:/bin bash -c :"),
         packages: &["bash"],
         packages_elsewhere: None,
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "the programs that scripts use",
+        why: "the tests run each of them confined",
+        probe: Probe::Line(
+            "for program in jq zip unzip xz bzip2 zstd perl ps make sqlite3 bc xxd patch file; do \
+             test -x /usr/bin/$program || exit 1; done",
+        ),
+        packages: &[
+            "jq", "zip", "unzip", "xz-utils", "bzip2", "zstd", "perl", "procps", "make", "sqlite3",
+            "bc", "xxd", "patch", "file",
+        ],
+        packages_elsewhere: None,
+        purpose: Purpose::Test,
+    },
+    Program {
+        name: "certificates and media types",
+        why: "a run sees the system's own, and the tests look for them",
+        probe: Probe::Line("test -d /etc/ssl/certs && test -f /etc/mime.types"),
+        packages: &["ca-certificates", "media-types"],
+        packages_elsewhere: Some(&["ca-certificates", "mime-support"]),
         purpose: Purpose::Test,
     },
     Program {

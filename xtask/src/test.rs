@@ -12,6 +12,7 @@ use crate::workspace::Workspace;
 
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result {
     setup::ensure(workspace, Purpose::Test)?;
+    require_sandbox(workspace.sh());
     let (no_user, rest): (Vec<_>, Vec<_>) = arguments
         .iter()
         .cloned()
@@ -83,7 +84,7 @@ pub(crate) fn as_plain_user(workspace: &Workspace, filter: &[String]) -> Result 
         // Snapshots are compared where the sources are now, and never rewritten.
         format!("INSTA_WORKSPACE_ROOT={}", source.display()),
         "INSTA_UPDATE=no".to_owned(),
-        format!("BAILIWICK_REQUIRE_SANDBOX={}", required(sh)),
+        format!("{REQUIRED}={}", required(sh)),
     ];
     let id = uid.to_string();
     let _in_source = sh.push_dir(&source);
@@ -106,12 +107,17 @@ pub(crate) fn as_plain_user(workspace: &Workspace, filter: &[String]) -> Result 
     Ok(result?)
 }
 
-/// Returns what `BAILIWICK_REQUIRE_SANDBOX` is set to; with 1 a test that needs the kernel fails
-/// where it would otherwise be skipped.
-fn required(sh: &Shell) -> String {
-    sh.var("BAILIWICK_REQUIRE_SANDBOX")
-        .unwrap_or_else(|_| "0".to_owned())
+/// Has tests fail that lack a program or a mechanism of the kernel, where they would otherwise be
+/// skipped. Whoever has set the variable, to 0 for a machine without a sandbox, is obeyed.
+pub(crate) fn require_sandbox(sh: &Shell) {
+    sh.set_var(REQUIRED, required(sh));
 }
+
+fn required(sh: &Shell) -> String {
+    sh.var(REQUIRED).unwrap_or_else(|_| "1".to_owned())
+}
+
+const REQUIRED: &str = "BAILIWICK_REQUIRE_SANDBOX";
 
 /// A fresh world-readable folder, removed at the end.
 struct Place {

@@ -70,7 +70,7 @@ pub(crate) struct Started {
     pub(crate) drain: Drain,
     pub(crate) feed: Option<(OwnedFd, Vec<u8>)>,
     pub(crate) at: Instant,
-    pub(crate) deadline: Option<Duration>,
+    pub(crate) deadline: Option<Instant>,
     pub(crate) limits: RunLimits,
     pub(crate) layers: LayerReport,
     /// Whether init's end is the end of every process.
@@ -86,8 +86,7 @@ impl ConfinedChild {
     pub(crate) fn new(started: Started) -> Result<Self, SandboxError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| SandboxError::host("make the cancel event", errno))?;
-        let wall = started.limits.wall();
-        let time = started.deadline.map_or(wall, |deadline| deadline.min(wall));
+        let time = time_left(started.at, started.limits.wall(), started.deadline);
         let watchdog = started.watched.then(|| Watchdog::new(&started.init));
         Ok(Self {
             id: started.id,
@@ -580,6 +579,14 @@ impl Watch {
     }
 }
 
+/// How long a run may take from its start: its wall time, and no later than its deadline, which may
+/// have passed while it was launched.
+fn time_left(start: Instant, wall: Duration, deadline: Option<Instant>) -> Duration {
+    deadline.map_or(wall, |deadline| {
+        wall.min(deadline.saturating_duration_since(start))
+    })
+}
+
 /// Waits until a process has ended.
 fn await_end(process: &OwnedFd, most: Duration) -> bool {
     let deadline = Instant::now() + most;
@@ -602,3 +609,23 @@ const DRAIN: Duration = Duration::from_millis(100);
 const ESCALATE: Duration = Duration::from_millis(50);
 /// How long the end may take to be confirmed.
 const CONFIRM: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_a_launch_takes_is_part_of_the_deadline() {
+        let wall = Duration::from_secs(10);
+        let set = Instant::now();
+        let left = |launch: u64, deadline: u64| {
+            let deadline = set + Duration::from_secs(deadline);
+            time_left(set + Duration::from_secs(launch), wall, Some(deadline))
+        };
+        assert_eq!(left(0, 4), Duration::from_secs(4));
+        assert_eq!(left(3, 4), Duration::from_secs(1));
+        assert_eq!(left(5, 4), Duration::ZERO);
+        assert_eq!(left(0, 60), wall);
+        assert_eq!(time_left(set, wall, None), wall);
+    }
+}

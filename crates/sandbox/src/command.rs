@@ -1,8 +1,9 @@
 //! What is to be executed inside.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::SandboxError;
+use crate::plan::{MAX_ARGUMENTS, MAX_VARIABLES};
 
 /// A program with its arguments, environment and input.
 ///
@@ -24,7 +25,7 @@ pub struct ConfinedCommand {
     pub(crate) environment: Vec<String>,
     pub(crate) cwd: String,
     pub(crate) stdin: Stdin,
-    pub(crate) deadline: Option<Duration>,
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// What a program reads from standard input.
@@ -46,8 +47,9 @@ impl ConfinedCommand {
     ///
     /// # Errors
     ///
-    /// `E_SKILL_ARGUMENTS_REJECTED` when an item contains NUL, when there is no program, when all
-    /// items together exceed 128 KiB, or when the id is not 1 to 64 letters, digits and `-`.
+    /// `E_SKILL_ARGUMENTS_REJECTED` when an item contains NUL, when there is no program, when there
+    /// are more than 4096 items or they exceed 128 KiB together, or when the id is not 1 to 64
+    /// letters, digits and `-`.
     pub fn new<T: Into<String>>(
         run: impl Into<String>,
         arguments: impl IntoIterator<Item = T>,
@@ -68,6 +70,9 @@ impl ConfinedCommand {
         }
         if arguments.iter().any(|argument| argument.contains('\0')) {
             return Err(refused("an argument contains NUL"));
+        }
+        if is_over(arguments.len(), MAX_ARGUMENTS) {
+            return Err(refused("there are more than 4096 arguments"));
         }
         if arguments
             .iter()
@@ -91,12 +96,16 @@ impl ConfinedCommand {
     ///
     /// # Errors
     ///
-    /// `E_SKILL_ARGUMENTS_REJECTED` when the name is empty or contains `=`, or either contains NUL.
+    /// `E_SKILL_ARGUMENTS_REJECTED` when the name is empty or contains `=`, when either contains NUL,
+    /// or when there are more than 256 variables or they exceed 128 KiB together.
     pub fn with_env(mut self, name: &str, value: &str) -> Result<Self, SandboxError> {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             return Err(refused("a variable's name or value cannot be passed on"));
         }
         self.environment.push(format!("{name}={value}"));
+        if is_over(self.environment.len(), MAX_VARIABLES) {
+            return Err(refused("there are more than 256 variables"));
+        }
         if self
             .environment
             .iter()
@@ -129,12 +138,19 @@ impl ConfinedCommand {
         self
     }
 
-    /// Sets when the run is ended. Defaults to the policy's `wall`, which it cannot exceed.
+    /// Sets when the run is ended, counted from this call, so that the launch is part of it. Defaults
+    /// to the policy's `wall`, which counts from the start and which it cannot exceed.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+        // What no clock can show is later than every limit.
+        self.deadline = Instant::now().checked_add(deadline);
         self
     }
+}
+
+/// Says whether the launcher, which makes no more room than this, would refuse a list.
+fn is_over(length: usize, most: u32) -> bool {
+    u32::try_from(length).map_or(true, |length| length > most)
 }
 
 fn refused(why: &str) -> SandboxError {
@@ -162,6 +178,25 @@ mod tests {
         assert!(!new("r", &["sh"]));
         assert!(!new("r", &[]));
         assert!(!new("r", &["/bin/sh", &"x".repeat(MAX_BYTES)]));
+    }
+
+    #[test]
+    fn rejects_more_items_than_the_launcher_has_room_for() {
+        let with = |count: u32| {
+            let words = (0..count).map(|_| "/bin/sh");
+            ConfinedCommand::new("r", words)
+        };
+        assert!(with(MAX_ARGUMENTS).is_ok());
+        let refused = with(MAX_ARGUMENTS + 1).expect_err("one too many");
+        assert_eq!(refused.code(), bailiwick_core::Code::ArgumentsRejected);
+
+        let command = with(1).expect("a command");
+        let full = (0..MAX_VARIABLES).try_fold(command, |command, number| {
+            command.with_env(&format!("V{number}"), "")
+        });
+        let refused = full.expect("as many as fit").with_env("ONE_MORE", "");
+        let refused = refused.expect_err("one too many");
+        assert_eq!(refused.code(), bailiwick_core::Code::ArgumentsRejected);
     }
 
     #[test]

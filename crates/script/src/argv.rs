@@ -11,7 +11,7 @@ use serde_json::Value;
 /// # Errors
 ///
 /// `E_SKILL_ARGUMENTS_REJECTED` for a value that could be read as an option, contains NUL, or makes
-/// the command larger than 128 KiB; whatever `resolve` fails with.
+/// the command larger than 128 KiB or 4096 items; whatever `resolve` fails with.
 ///
 /// # Examples
 ///
@@ -69,7 +69,7 @@ pub fn render(
 ///
 /// # Errors
 ///
-/// `E_SKILL_ARGUMENTS_REJECTED` for a NUL or more than 128 KiB.
+/// `E_SKILL_ARGUMENTS_REJECTED` for a NUL, and for more than 128 KiB or 4096 items.
 pub fn verbatim(
     prefix: &[String],
     script: &str,
@@ -133,6 +133,13 @@ fn check_size(argv: &[String]) -> Result<(), SkillError> {
             &format!("the command has {bytes} bytes, and 128 KiB is the most"),
         ));
     }
+    let items = argv.len();
+    if items > MAX_ARGV_ITEMS {
+        return Err(reject(
+            "",
+            &format!("the command has {items} items, and {MAX_ARGV_ITEMS} is the most"),
+        ));
+    }
     Ok(())
 }
 
@@ -146,6 +153,8 @@ const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 /// The kernel takes strings of at most 32 pages each (`execve(2)`, `MAX_ARG_STRLEN`); the whole
 /// command is held to one such string, so no item can be refused later.
 const MAX_ARGV_BYTES: usize = 128 * 1024;
+/// As many as one launch carries.
+const MAX_ARGV_ITEMS: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -236,6 +245,9 @@ mod tests {
         );
         assert!(verbatim(&[], "s", &["a\0".into()]).is_err());
         assert!(verbatim(&[], "s", &["x".repeat(MAX_ARGV_BYTES)]).is_err());
+        let many = vec!["x".to_owned(); MAX_ARGV_ITEMS];
+        assert!(verbatim(&[], "s", &many).is_err());
+        assert!(verbatim(&[], "s", &many[1..]).is_ok());
     }
 
     proptest! {

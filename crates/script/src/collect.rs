@@ -148,3 +148,131 @@ const MAX_DEPTH: usize = 8;
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_WARNINGS: usize = 16;
 const MAX_NAME_CHARS: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{DirBuilder, File};
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+    use std::sync::Mutex;
+    use std::time::{Duration, SystemTime};
+
+    use bailiwick_core::{Artifact, Code, Line, SkillError};
+    use nix::sys::stat::Mode;
+
+    use super::*;
+
+    /// A store that notes what it is given.
+    #[derive(Debug, Default)]
+    struct Shelf(Mutex<Vec<(String, u64)>>);
+
+    impl ArtifactStore for Shelf {
+        fn put(&self, new: NewArtifact<'_>) -> Result<Artifact, SkillError> {
+            let mut kept = self.0.lock().unwrap();
+            let id = format!("a{}", kept.len() + 1).parse().unwrap();
+            let artifact = Artifact::describe(id, &new, SystemTime::now(), Duration::from_hours(1));
+            kept.push((artifact.name.clone().unwrap_or_default(), artifact.size));
+            Ok(artifact)
+        }
+
+        fn stat(&self, _: &ArtifactId) -> Result<Artifact, SkillError> {
+            Err(unused())
+        }
+
+        fn read(&self, _: &ArtifactId, _: u64, _: u64) -> Result<Vec<u8>, SkillError> {
+            Err(unused())
+        }
+
+        fn lines(&self, _: &ArtifactId, _: u64, _: u64) -> Result<Vec<Line>, SkillError> {
+            Err(unused())
+        }
+
+        fn grep(&self, _: &ArtifactId, _: &str, _: usize) -> Result<Vec<Line>, SkillError> {
+            Err(unused())
+        }
+
+        fn list(&self) -> Result<Vec<Artifact>, SkillError> {
+            Err(unused())
+        }
+
+        fn remove(&self, _: &ArtifactId) -> Result<(), SkillError> {
+            Err(unused())
+        }
+    }
+
+    fn unused() -> SkillError {
+        SkillError::new(Code::ArtifactUnavailable, "collecting only puts")
+    }
+
+    fn collected(folder: &Path, budget: u64) -> (Vec<(String, u64)>, Vec<String>) {
+        let store = Shelf::default();
+        let source = ArtifactSource::new("demo".parse().unwrap(), "run_demo_run".parse().unwrap());
+        let opened = OwnedFd::from(File::open(folder).unwrap());
+        let (ids, warnings) = collect(opened, budget, &store, &source);
+        let kept = store.0.into_inner().unwrap();
+        assert_eq!(ids.len(), kept.len());
+        (kept, warnings)
+    }
+
+    fn put(path: &Path) {
+        std::io::Write::write_all(&mut File::create(path).unwrap(), b"x").unwrap();
+    }
+
+    #[test]
+    fn a_deep_tree_is_left_where_it_becomes_too_deep() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = (0..500).fold(folder.path().to_owned(), |path, _| path.join("d"));
+        DirBuilder::new().recursive(true).create(&deep).unwrap();
+        put(&deep.join("lost"));
+        put(&folder.path().join("d/d/kept"));
+        let (kept, warnings) = collected(folder.path(), 100);
+        assert_eq!(kept, [("d/d/kept".to_owned(), 1)]);
+        assert_eq!(warnings, ["out/d/d/d/d/d/d/d/d/d: is nested too deep"]);
+    }
+
+    #[test]
+    fn hostile_names_and_kinds_are_named_in_one_line_and_lead_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
+        for name in [
+            b"-rf".as_slice(),
+            b"a\nnote: forged",
+            b"\xff\xfe",
+            b"\x1b[2J",
+            &[b'x'; 255],
+        ] {
+            put(&at(name));
+        }
+        symlink("/etc/passwd", at(b"link")).unwrap();
+        symlink("/", at(b"root")).unwrap();
+        symlink("loop", at(b"loop")).unwrap();
+        nix::unistd::mkfifo(&at(b"pipe"), Mode::S_IRUSR).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at(b"socket")).unwrap();
+        let (kept, warnings) = collected(folder.path(), 100);
+        assert_eq!(kept.len(), 5);
+        for text in kept.iter().map(|(name, _)| name).chain(&warnings) {
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+            assert!(text.chars().count() < MAX_NAME_CHARS + 50, "{text:?}");
+        }
+        assert_eq!(
+            warnings,
+            ["link", "loop", "pipe", "root", "socket"]
+                .map(|name| format!("out/{name}: is not a regular file"))
+        );
+    }
+
+    #[test]
+    fn more_files_and_more_bytes_than_are_kept_are_left() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..MAX_FILES + 10 {
+            put(&folder.path().join(format!("{number:04}")));
+        }
+        let (kept, warnings) = collected(folder.path(), u64::MAX);
+        assert_eq!(kept.len(), MAX_FILES);
+        assert_eq!(warnings.len(), 1);
+        let (kept, warnings) = collected(folder.path(), 3);
+        assert_eq!(kept.len(), 3);
+        assert_eq!(warnings.len(), MAX_WARNINGS);
+    }
+}

@@ -82,6 +82,15 @@ struct StopState {
 }
 
 impl StopSwitch {
+    /// Fails when the run was stopped, so that nothing more is begun for it.
+    fn check(&self) -> Result<(), SkillError> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.stopped {
+            return Err(CancelToken::error());
+        }
+        Ok(())
+    }
+
     fn stop(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.stopped = true;
@@ -118,9 +127,12 @@ impl Run {
         self.finish(completion, report)
     }
 
+    /// Launches and awaits the run. A cancel during the launch ends it as soon as it is there, and
+    /// the deadline counts from the permit, so that the launch is part of it.
     fn start(&self, permit: &Permit, switch: &StopSwitch) -> Result<Completion, SkillError> {
         // Whoever was asked may have taken long to answer.
         self.plan.interpreter.check_unchanged()?;
+        switch.check()?;
         for named in &self.plan.named {
             if named.access == Access::Write {
                 self.runner
@@ -141,19 +153,28 @@ impl Run {
         if let Some(bytes) = &self.plan.stdin {
             command = command.with_stdin(Stdin::Bytes(bytes.to_vec()));
         }
-        let child = self.launch(command)?;
+        let child = match self.launch(command, switch) {
+            Ok(child) => child,
+            // Whoever cancelled is told so, and not what else went wrong meanwhile.
+            Err(error) => return Err(switch.check().err().unwrap_or(error)),
+        };
         switch.arm(child.canceller());
         Ok(child.wait())
     }
 
     /// Starts the command. A granted folder that was replaced since the confinement was compiled is
     /// looked up again, once, beneath the session's root.
-    fn launch(&self, command: ConfinedCommand) -> Result<ConfinedChild, SkillError> {
+    fn launch(
+        &self,
+        command: ConfinedCommand,
+        switch: &StopSwitch,
+    ) -> Result<ConfinedChild, SkillError> {
         let first = self.spawn(command.clone());
         let (true, Some(cache)) = (first.as_ref().is_err_and(is_replaced), &self.cache) else {
             return first.map_err(|error| self.explain(error));
         };
         *cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        switch.check()?;
         self.spawn(command).map_err(|error| self.explain(error))
     }
 
@@ -201,8 +222,8 @@ impl Run {
         error.into()
     }
 
-    fn finish(&self, completion: Completion, mut report: CallReport) -> Outcome {
-        let transcript = Self::transcript(&completion);
+    fn finish(&self, mut completion: Completion, mut report: CallReport) -> Outcome {
+        let transcript = Self::transcript(&mut completion);
         self.observe(&completion, &transcript, &mut report);
         let source = ArtifactSource::new(self.provenance.skill.clone(), self.tool.clone());
         let stored = transcript.stored();
@@ -234,16 +255,13 @@ impl Run {
         Outcome::new(result, report)
     }
 
-    fn transcript(completion: &Completion) -> Transcript {
-        let output = &completion.output;
+    /// Takes the output out of a completion: it may be large, and is held once.
+    fn transcript(completion: &mut Completion) -> Transcript {
+        let output = std::mem::take(&mut completion.output);
         let transcript = Transcript {
-            merged: output
-                .chunks()
-                .iter()
-                .flat_map(|chunk| chunk.bytes.iter().copied())
-                .collect(),
             stdout: output.of(Stream::Stdout),
             stderr: output.of(Stream::Stderr),
+            merged: output.into_bytes(),
             dropped: completion.dropped,
         };
         transcript.finish()

@@ -125,12 +125,10 @@ impl ScriptTool {
         if completion.end == End::Exited(0) {
             return Ok(());
         }
-        let said = completion.output.chunks().iter();
-        let said: Vec<u8> = said.flat_map(|chunk| chunk.bytes.iter().copied()).collect();
         Err(cannot(format!(
             "{:?}, {}",
             completion.end,
-            printable(&said)
+            printable(completion.output.bytes())
         )))
     }
 }

@@ -179,6 +179,68 @@ async fn a_cancelled_script_is_dead_when_the_call_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_cancelled_while_the_gate_decides_starts_no_script() {
+    let cancel = CancelToken::new();
+    let gate = gate_fn({
+        let cancel = cancel.clone();
+        move |_| {
+            cancel.cancel();
+            async { Decision::allow() }
+        }
+    });
+    let manager = SkillManager::builder()
+        .gate(gate)
+        .source(in_memory(script_skill("echo started\n")))
+        .build()
+        .await
+        .unwrap();
+    if load(&manager).await.is_none() {
+        return;
+    }
+    let request = CallRequest::new("demo.run", json!({})).cancel(cancel);
+    let outcome = manager.call_with(request).await;
+    assert_eq!(outcome.result.unwrap_err().code(), Code::Cancelled);
+    assert_eq!((outcome.report.bytes, outcome.report.exit), (0, None));
+    manager.shutdown().await;
+}
+
+/// The files of a revision are shared by all its runs, one after the other and side by side.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_run_changes_what_another_sees_of_the_skill() {
+    let look = "stat -c '%n %F %a %h %s %i %X %Y %Z' /skill /skill/* /skill/scripts/*; cat /skill/scripts/* /skill/*.*\n";
+    let attack = "for base in /skill . /proc/self/cwd /proc/self/root/skill; do\n\
+                  for file in $base/SKILL.md $base/scripts/look.sh; do\n\
+                  echo x > $file; chmod 777 $file; touch $file; mv $file $file.old; ln $file $file.link; ln -sf x $file; rm -f $file\n\
+                  done; mkdir $base/new; touch $base/new.md; rm -f $base/out; mv $base/scripts $base/gone; chmod 700 $base; done 2>/dev/null\n\
+                  for place in out tmp; do echo x > $place/SKILL.md && chmod 600 $place/SKILL.md && mv $place/SKILL.md $place/moved && echo wrote; done\n";
+    let sidecar = ["look", "attack"].map(|name| {
+        format!("  - name: {name}\n    path: scripts/{name}.sh\n    description: Runs.\n    interpreter: sh\n")
+    });
+    let skill = bailiwick::InMemorySkill::new(
+        "---\nname: demo\ndescription: For tests.\nversion: 1.0.0\n---\n",
+    )
+    .file("bailiwick.yaml", format!("scripts:\n{}", sidecar.concat()))
+    .file("scripts/look.sh", look)
+    .file("scripts/attack.sh", attack);
+    let Some(manager) = loaded(Policy::built_in(), skill).await else {
+        return;
+    };
+    let stdout = async |tool: &str| {
+        let response = manager.call(tool, json!({})).await.result.unwrap();
+        response.structured.unwrap()["stdout"].clone()
+    };
+    let before = stdout("demo.look").await;
+    assert!(before.as_str().unwrap().contains("For tests."));
+    for _ in 0..3 {
+        let (attacked, beside) = tokio::join!(stdout("demo.attack"), stdout("demo.look"));
+        assert_eq!(attacked, "wrote\nwrote\n", "scratch can be written");
+        assert_eq!(beside, before);
+        assert_eq!(stdout("demo.look").await, before);
+    }
+    manager.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_callers_deadline_only_shortens() {
     let manager = allowing()
         .source(in_memory(script_skill("echo started; sleep 1000\n")))

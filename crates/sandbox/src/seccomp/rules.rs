@@ -167,6 +167,8 @@ const fn rule(from: SyscallProfile, needs: Needs, grant: Grant, calls: &'static 
 
 /// Flags of `clone` that make a namespace: mount, cgroup, UTS, IPC, user, PID, network.
 const CLONE_NEW_ANY: u32 = 0x7e02_0000;
+/// `(uid_t) -1`, which leaves an identity as it is.
+const UNCHANGED: u32 = u32::MAX;
 /// `S_ISUID | S_ISGID`: whoever executes the file gets its owner's, or its group's, identity.
 const SET_ID: u32 = 0o6000;
 /// `O_CREAT | __O_TMPFILE`, the flags with which an open reads its mode; alike on both
@@ -296,6 +298,11 @@ const RULES: &[Rule] = &[
         Call::getuid, Call::geteuid, Call::getgid, Call::getegid, Call::getresuid,
         Call::getresgid, Call::getgroups, Call::capget, Call::uname, Call::sysinfo, Call::times,
         Call::getrusage, Call::getcpu, Call::getrandom,
+    ]),
+    // The effective identity alone, to which `make` has each child return before it executes: the
+    // kernel gives one without capabilities only what is its own already.
+    rule(Standard, Needs::Nothing, Grant::When(&[Arg::Is(0, &[UNCHANGED]), Arg::Is(2, &[UNCHANGED])]), &[
+        Call::setresuid, Call::setresgid,
     ]),
     // Leaving a session or a group is harmless: killing does not depend on either.
     rule(Strict, Needs::Nothing, Grant::Always, &[Call::setsid, Call::setpgid]),

@@ -443,6 +443,20 @@ fn limits_and_priority_are_the_callers_own() {
 }
 
 #[test]
+fn the_real_and_the_saved_identity_are_kept() {
+    const KEEP: u64 = u32::MAX as u64;
+    for call in [Call::setresuid, Call::setresgid] {
+        let ask = |real, saved| answer(FilterFacts::closed(), call, [real, 1000, saved, 0, 0, 0]);
+        assert_eq!(ask(KEEP, KEEP), ALLOW);
+        // A 64-bit -1, as a C library may pass it.
+        assert_eq!(ask(u64::MAX, u64::MAX), ALLOW);
+        for (real, saved) in [(0, KEEP), (KEEP, 0), (1000, 1000), (0, 0)] {
+            assert_eq!(ask(real, saved), REFUSED, "{real} {saved}");
+        }
+    }
+}
+
+#[test]
 fn the_native_program_is_small_whole_and_accepted_by_our_own_check() {
     for profile in PROFILES {
         for facts in all_facts() {
@@ -644,8 +658,6 @@ const NEVER: &[Call] = &[
     Call::setgid,
     Call::setreuid,
     Call::setregid,
-    Call::setresuid,
-    Call::setresgid,
     Call::setgroups,
     Call::setfsuid,
     Call::setfsgid,

@@ -37,6 +37,7 @@ impl Targets {
     /// a program be executed.
     pub(super) fn new() -> io::Result<Self> {
         let mut failed = io::ErrorKind::NotFound.into();
+        PUBLIC.map(Path::new).into_iter().for_each(sweep);
         for place in PUBLIC {
             let made = fresh_folder(Path::new(place))
                 .and_then(|folder| Self::make(folder.clone()).inspect_err(|_| remove(&folder)));
@@ -49,7 +50,7 @@ impl Targets {
     }
 
     fn make(folder: PathBuf) -> io::Result<Self> {
-        let program = folder.join("attack");
+        let program = folder.join(PROGRAM);
         put(&program, 0o555, ATTACK)?;
         let skill = folder.join("skill");
         directory(&skill)?;
@@ -227,6 +228,10 @@ pub(super) fn is_locked(out: impl AsFd) -> io::Result<bool> {
     }
 }
 
+/// What the folders' names begin with.
+const PREFIX: &str = "bailiwick-selftest";
+/// The attack program's name in one.
+const PROGRAM: &str = "attack";
 /// Folders in which every user may make one, the usual one first.
 const PUBLIC: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// Where the control's files are.
@@ -254,8 +259,30 @@ fn command(program: &Path) -> Command {
     Command::new(program)
 }
 
+/// Removes what hosts that were killed in their self-test have left, and ends what runs of it.
+///
+/// Everyone may make folders here, so only those of this user count.
+fn sweep(place: &Path) {
+    let me = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let is_left = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| maker::is_orphan(PREFIX, name));
+        // This looks at the entry itself and not at what it may lead to.
+        let is_ours = || {
+            let metadata = entry.metadata();
+            metadata.is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == me)
+        };
+        if is_left && is_ours() {
+            end_all(&entry.path().join(PROGRAM));
+            remove(&entry.path());
+        }
+    }
+}
+
 fn fresh_folder(place: &Path) -> io::Result<PathBuf> {
-    let name = maker::fresh_name("bailiwick-selftest");
+    let name = maker::fresh_name(PREFIX);
     let folder = place.canonicalize()?.join(name);
     directory(&folder).map(|()| folder)
 }
@@ -287,4 +314,31 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(File::open(path)?, 1 << 16), &mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_host_left_is_removed_and_what_a_living_one_has_is_not() {
+        let place = tempfile::tempdir().expect("a folder");
+        let living = fresh_folder(place.path()).expect("a folder");
+        let name = living.file_name().and_then(|name| name.to_str());
+        let name = name.expect("a name").to_owned();
+        let pid = format!("-{}-", std::process::id());
+        // No machine counts processes that far.
+        let dead = place.path().join(name.replacen(&pid, "-4194999-", 1));
+        directory(&dead).expect("a folder");
+        put(&dead.join(PROGRAM), 0o555, b"").expect("a file");
+        let elsewhere = place.path().join("elsewhere");
+        directory(&elsewhere).expect("a folder");
+        put(&elsewhere.join("kept"), 0o644, b"").expect("a file");
+        let link = place.path().join(name.replacen(&pid, "-4194998-", 1));
+        symlink(&elsewhere, &link).expect("a link");
+
+        sweep(place.path());
+        assert!(living.is_dir() && !dead.exists());
+        assert!(link.is_symlink() && elsewhere.join("kept").exists());
+    }
 }

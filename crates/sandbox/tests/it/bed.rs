@@ -6,14 +6,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bailiwick_policy::{
     Limits, Net, Origin, Rights, RunLimits, SandboxPolicy, SyscallProfile, derive,
 };
 use bailiwick_sandbox::{
-    Base, Compiled, Completion, ConfinedChild, ConfinedCommand, End, Host, HostConfig, Program,
-    SCRATCH_LINKS, SandboxError, Session, Stream, spawn,
+    Base, Compiled, Completion, ConfinedChild, ConfinedCommand, End, Host, HostConfig, Layer,
+    Program, SCRATCH_LINKS, SandboxError, Session, Stream, spawn,
 };
+use bailiwick_testkit::require_sandbox;
 use tempfile::TempDir;
 
 /// What a test runs in.
@@ -239,7 +242,27 @@ pub(crate) fn succeed_alone(before: &[&str], test: &str) {
 
 const ALONE: &str = "BAILIWICK_TEST_ALONE";
 
-/// Says whether a program is on this machine.
+/// Says whether a program that a test needs is on this machine. A missing one fails the test where
+/// the sandbox is required, and is named on standard error elsewhere.
+pub(crate) fn needs(program: &str) -> bool {
+    require_sandbox(if has(program) { Ok(()) } else { Err(program) })
+}
+
+/// Says whether a layer that a test is about is in force. It must be where the sandbox is required,
+/// unless only a privileged host can have it and this one is not.
+#[expect(clippy::print_stderr, reason = "a skip must be loud")]
+pub(crate) fn needs_layer(layer: Layer) -> bool {
+    if host().layers().is_in_force(layer) {
+        return true;
+    }
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: {layer:?} needs a privileged host");
+        return false;
+    }
+    require_sandbox(Err(format!("{layer:?} is not in force")))
+}
+
+/// Says whether a path is on this machine.
 pub(crate) fn has(program: &str) -> bool {
     Path::new(program).exists()
 }
@@ -254,4 +277,20 @@ pub(crate) fn alive(word: &str) -> usize {
         .filter_map(|entry| fs::read(entry.path().join("cmdline")).ok())
         .filter(|line| String::from_utf8_lossy(line).contains(word))
         .count()
+}
+
+/// Waits for something that another process or thread is about to do; a loaded machine may take seconds.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        thread::yield_now();
+    }
+}
+
+/// A time to sleep, in seconds, that no other test of this machine has: its processes are found by it.
+pub(crate) fn nap() -> String {
+    static NAP: AtomicU64 = AtomicU64::new(0);
+    let number = NAP.fetch_add(1, Ordering::Relaxed);
+    format!("66.{:010}{number:05}", std::process::id())
 }

@@ -4,7 +4,7 @@ use bailiwick_core::Code;
 use bailiwick_policy::LimitAxis;
 use bailiwick_sandbox::{End, Host, Layer, LayerState};
 
-use crate::bed::{Bed, has, host, shown};
+use crate::bed::{Bed, host, nap, needs, shown};
 
 fn without(layers: &[Layer]) -> Host {
     layers.iter().copied().fold(host().clone(), Host::without)
@@ -14,10 +14,11 @@ const GROUPS: [Layer; 3] = [Layer::CgroupKill, Layer::CgroupMemory, Layer::Cgrou
 
 #[test]
 fn a_run_without_control_groups_is_confined_killed_and_limited_all_the_same() {
+    let nap = nap();
     let bed = Bed::on(without(&GROUPS));
-    assert_eq!(bed.prints("sleep 55.125 & echo done"), "done\n");
-    assert_eq!(crate::bed::alive("55.125"), 0);
-    if has("/usr/bin/python3") {
+    assert_eq!(bed.prints(&format!("sleep {nap} & echo done")), "done\n");
+    assert_eq!(crate::bed::alive(&nap), 0);
+    if needs("/usr/bin/python3") {
         let bed = bed.limited(|limits| limits.with_memory(100 << 20));
         let completion = bed.python("x = []\nwhile True: x.append(bytearray(b'x' * (1 << 20)))");
         assert_eq!(

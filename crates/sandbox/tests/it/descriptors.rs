@@ -3,7 +3,7 @@
 use bailiwick_policy::Net;
 use bailiwick_sandbox::{End, spawn};
 
-use crate::bed::{Bed, command, has, shown, stdout};
+use crate::bed::{Bed, command, needs, shown, stdout};
 
 #[test]
 fn the_environment_is_exactly_what_was_given() {
@@ -74,7 +74,7 @@ fn signals_start_at_their_defaults_and_unblocked() {
 
 #[test]
 fn no_socket_can_be_made_without_a_network() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let completion = Bed::new().python("import socket; socket.socket(socket.AF_INET)");
@@ -88,7 +88,7 @@ fn no_socket_can_be_made_without_a_network() {
 
 #[test]
 fn a_loopback_network_is_the_runs_own() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let host = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");

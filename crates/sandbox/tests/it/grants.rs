@@ -8,7 +8,7 @@ use bailiwick_core::Code;
 use bailiwick_policy::Rights;
 use bailiwick_sandbox::{End, Session};
 
-use crate::bed::{Bed, has, open_folder, shown, stdout};
+use crate::bed::{Bed, needs, open_folder, shown, stdout};
 
 fn secret() -> tempfile::TempDir {
     let folder = open_folder();
@@ -240,7 +240,7 @@ fn a_granted_folder_inside_another_keeps_the_wider_rights() {
 /// and beneath a folder that a run writes Landlock would let it write everything.
 #[test]
 fn a_granted_folder_beneath_tmp_has_its_own_rights_and_not_those_of_the_scratch() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let folder = tempfile::tempdir_in("/tmp").expect("a folder");

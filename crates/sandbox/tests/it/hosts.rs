@@ -6,24 +6,15 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use bailiwick_core::Code;
 use bailiwick_policy::{LimitAxis, Rights, ThreatClass};
 use bailiwick_sandbox::{End, Host, HostConfig, Layer, SandboxError, Session, spawn};
 
 use crate::bed::{
-    Bed, alive, alone, command, groups, has, host, is_alone, open_folder, shown, succeed_alone,
+    Bed, alive, alone, command, groups, host, is_alone, needs, needs_layer, open_folder, shown,
+    succeed_alone, until,
 };
-
-/// Waits for something that another process is about to do; a loaded machine may take seconds.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
-    }
-}
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -89,7 +80,7 @@ fn the_death_of_a_host_ends_its_runs_and_the_next_host_removes_what_is_left() {
 fn what_one_run_was_refused_is_not_reported_for_the_next() {
     const TEST: &str = "hosts::what_one_run_was_refused_is_not_reported_for_the_next";
     // Without a group that counts, nothing is kept between runs.
-    if !host().layers().is_in_force(Layer::CgroupPids) {
+    if !needs_layer(Layer::CgroupPids) {
         return;
     }
     if !is_alone() {
@@ -120,7 +111,7 @@ fn what_one_run_was_refused_is_not_reported_for_the_next() {
 #[test]
 fn memory_that_an_earlier_run_still_holds_is_not_charged_to_the_next() {
     const TEST: &str = "hosts::memory_that_an_earlier_run_still_holds_is_not_charged_to_the_next";
-    if !host().layers().is_in_force(Layer::CgroupMemory) {
+    if !needs_layer(Layer::CgroupMemory) {
         return;
     }
     if !is_alone() {
@@ -155,7 +146,7 @@ fn the_launcher_is_kept_in_a_file_where_nothing_is_executed_from_memory() {
         "sh",
     ];
     if !is_alone() {
-        let works = has("/usr/bin/unshare")
+        let works = needs("/usr/bin/unshare")
             && std::process::Command::new("unshare")
                 .args([&unshare[1..], &["true"]].concat())
                 .output()
@@ -195,7 +186,7 @@ fn where_owners_cannot_be_mapped_a_run_has_the_owners_uid_and_claims_no_other() 
         "hosts::where_owners_cannot_be_mapped_a_run_has_the_owners_uid_and_claims_no_other";
     if !is_alone() {
         // Only a privileged host maps owners.
-        let maps = host().layers().is_in_force(Layer::RunUid) && has("/usr/bin/unshare");
+        let maps = host().layers().is_in_force(Layer::RunUid) && needs("/usr/bin/unshare");
         return if maps {
             succeed_alone(&["unshare", "--mount"], TEST);
         };
@@ -254,7 +245,7 @@ fn the_hosts_devices_are_bound_where_none_can_be_made() {
     }
     let privileged = host().layers().is_in_force(Layer::RunUid);
     assert!(devices() || privileged, "an ordinary user makes none");
-    if privileged && has("/usr/bin/setpriv") {
+    if privileged && needs("/usr/bin/setpriv") {
         succeed_alone(&["setpriv", "--bounding-set", "-mknod"], TEST);
     }
 }

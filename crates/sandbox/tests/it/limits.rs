@@ -5,13 +5,13 @@ use std::time::Duration;
 use bailiwick_policy::LimitAxis;
 use bailiwick_sandbox::End;
 
-use crate::bed::{Bed, has, shown, stdout};
+use crate::bed::{Bed, needs, shown, stdout};
 
 const MIB: u64 = 1 << 20;
 
 #[test]
 fn a_fork_bomb_meets_the_limit_of_processes() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| {
@@ -38,7 +38,7 @@ fn a_fork_bomb_meets_the_limit_of_processes() {
 /// It stays at the ceiling for a moment, since an ordinary user's host sees that only by looking.
 #[test]
 fn threads_count_as_processes() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_processes(10));
@@ -58,7 +58,7 @@ fn threads_count_as_processes() {
 
 #[test]
 fn a_memory_bomb_meets_the_limit_of_memory() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(100 * MIB));
@@ -74,7 +74,7 @@ fn a_memory_bomb_meets_the_limit_of_memory() {
 
 #[test]
 fn memory_that_many_processes_share_out_meets_the_limit_too() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(120 * MIB));
@@ -96,7 +96,7 @@ fn memory_that_many_processes_share_out_meets_the_limit_too() {
 
 #[test]
 fn processes_that_a_thread_forked_are_counted_too() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(128 * MIB));
@@ -121,7 +121,7 @@ fn processes_that_a_thread_forked_are_counted_too() {
 
 #[test]
 fn memory_that_is_held_behind_a_first_thread_that_ended_is_counted() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(100 * MIB));
@@ -147,7 +147,7 @@ fn memory_that_is_held_behind_a_first_thread_that_ended_is_counted() {
 
 #[test]
 fn memory_that_vfork_lends_to_a_child_is_counted_once() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(160 * MIB));
@@ -161,7 +161,7 @@ fn memory_that_vfork_lends_to_a_child_is_counted_once() {
 
 #[test]
 fn memory_that_forks_share_is_counted_once() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| limits.with_memory(128 * MIB));
@@ -180,7 +180,7 @@ fn memory_that_forks_share_is_counted_once() {
 /// Together they are resident with more than the limit of memory, nearly all of it shared.
 #[test]
 fn a_bomb_that_forks_is_not_taken_for_one_that_allocates() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let bed = Bed::new().limited(|limits| {
@@ -271,6 +271,33 @@ fn processor_time_is_limited() {
 fn open_descriptors_are_limited() {
     let bed = Bed::new().limited(|limits| limits.with_files(20));
     assert_eq!(bed.prints("ulimit -n; ulimit -c"), "20\n0\n");
+}
+
+#[test]
+fn a_run_that_opens_descriptors_without_end_gets_its_limit_in_each_process_and_no_more() {
+    if !needs("/usr/bin/python3") {
+        return;
+    }
+    let bed = Bed::new().limited(|limits| limits.with_files(20));
+    let completion = bed.python(
+        "import os, resource\n\
+         def fill():\n\
+         \x20   held = []\n\
+         \x20   for make in (lambda: os.open('/dev/null', 0), lambda: os.dup(0), os.pipe, lambda: os.eventfd(0)):\n\
+         \x20       try:\n\
+         \x20           while True: held.append(make())\n\
+         \x20       except OSError as error: assert error.errno == 24, error\n\
+         \x20   return len(os.listdir('/proc/self/fd')) if not held else max(held)\n\
+         for limits in ((4096, 4096), (21, 21), (20, 4096)):\n\
+         \x20   try: resource.setrlimit(resource.RLIMIT_NOFILE, limits); print('raised')\n\
+         \x20   except (PermissionError, ValueError): pass\n\
+         for child in range(3):\n\
+         \x20   if os.fork() == 0: print(fill(), flush=True); os._exit(0)\n\
+         \x20   os.wait()\n\
+         print(fill())",
+    );
+    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
+    assert_eq!(stdout(&completion), "19\n19\n19\n19\n");
 }
 
 #[test]

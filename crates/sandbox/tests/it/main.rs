@@ -23,6 +23,7 @@ mod network;
 mod output;
 mod places;
 mod selftest;
+mod skill;
 #[cfg(feature = "weaken")]
 mod weakened;
 

@@ -8,7 +8,7 @@ use bailiwick_policy::{Rights, SyscallProfile};
 use bailiwick_sandbox::End;
 use tempfile::TempDir;
 
-use crate::bed::{Bed, has, open_folder, shown, stdout};
+use crate::bed::{Bed, needs, open_folder, shown, stdout};
 
 /// A folder that a run writes, which the host then searches.
 fn granted() -> (TempDir, Bed) {
@@ -37,7 +37,7 @@ fn set_id(folder: &Path) -> Vec<String> {
 /// Where owners are mapped, the file would be that of the folder's owner: of root, on a root host.
 #[test]
 fn a_run_cannot_leave_a_set_uid_file_in_a_folder_that_it_writes() {
-    if !has("/usr/bin/python3") {
+    if !needs("/usr/bin/python3") {
         return;
     }
     let (folder, mut bed) = granted();
@@ -137,7 +137,7 @@ fn every_other_mode_can_be_set_and_carried_over() {
             "755\n644\n700\n1777\n750\n1770\n1770\n750\n750\n1770\n",
             "{place}"
         );
-        if has("/usr/bin/git") {
+        if needs("/usr/bin/git") {
             let script = format!(
                 "umask 022; cd {place} && git init -q r && cd r && echo x > p && chmod 755 p && git add p && \
                  git commit -qm first && rm p && git checkout -q p && stat -c %a p && \

@@ -6,7 +6,9 @@ use std::os::unix::net::UnixListener;
 use bailiwick_policy::{Net, SandboxPolicy, ThreatClass};
 use bailiwick_sandbox::{End, Host, LandlockFacts, Layer, spawn};
 
-use crate::bed::{Bed, command, has, host, open_folder, shown, stdout};
+use bailiwick_testkit::require_sandbox;
+
+use crate::bed::{Bed, command, host, needs, needs_layer, open_folder, shown, stdout};
 
 #[test]
 fn the_hosts_listeners_routes_and_neighbours_are_seen_under_no_name() {
@@ -94,7 +96,8 @@ fn runs_that_share_an_empty_namespace_do_not_reach_each_other() {
     // Landlock's scope is what parts them.
     let facts = host().layers().landlock();
     let scoped = facts.is_some_and(|facts| facts.abi() >= 6);
-    if !scoped || !has("/usr/bin/python3") {
+    let scoped = scoped.then_some(()).ok_or("Landlock's scope");
+    if !needs("/usr/bin/python3") || !require_sandbox(scoped) {
         return;
     }
     let name = format!("bailiwick-{}", std::process::id());

@@ -4,6 +4,34 @@ use bailiwick_sandbox::{End, Stdin, spawn};
 
 use crate::bed::{Bed, command, has, shown, stdout};
 
+mod node;
+mod probe;
+mod python;
+mod shell;
+mod tools;
+
+/// A file that is not listed as a module would be tests that nobody runs.
+#[test]
+fn every_file_of_the_folder_is_a_module() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/honest");
+    let listed = include_str!("mod.rs");
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return; // An archive of the tests runs where the sources are not.
+    };
+    for entry in entries {
+        let name = entry
+            .expect("an entry")
+            .file_name()
+            .into_string()
+            .expect("a name");
+        let module = name.trim_end_matches(".rs");
+        assert!(
+            module == "mod" || listed.contains(&format!("mod {module};")),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn a_shell_script_runs() {
     let bed = Bed::new();
@@ -109,61 +137,6 @@ fn a_program_that_never_reads_its_input_ends_all_the_same() {
         .with_stdin(Stdin::Bytes(vec![b'x'; 1 << 20]));
     let completion = spawn(&compiled, command).expect("a run").wait();
     assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
-}
-
-#[test]
-fn python_runs_with_processes_threads_and_shared_memory() {
-    if !has("/usr/bin/python3") {
-        return;
-    }
-    let bed = Bed::new();
-    bed.file(
-        "pool.py",
-        "from multiprocessing import Pool, Queue, Lock, shared_memory\n\
-         from concurrent.futures import ThreadPoolExecutor\n\
-         import tempfile, getpass, subprocess, asyncio\n\
-         def square(x): return x * x\n\
-         async def main():\n\
-         \x20   p = await asyncio.create_subprocess_exec('echo', 'sub', stdout=-1)\n\
-         \x20   return (await p.communicate())[0]\n\
-         if __name__ == '__main__':\n\
-         \x20   with Pool(3) as pool: print(sum(pool.map(square, range(10))))\n\
-         \x20   with ThreadPoolExecutor(3) as pool: print(sum(pool.map(square, range(4))))\n\
-         \x20   q = Queue(); q.put(1); print(q.get())\n\
-         \x20   m = shared_memory.SharedMemory(create=True, size=10); m.close(); m.unlink()\n\
-         \x20   print(getpass.getuser(), subprocess.check_output(['echo', 'hi']))\n\
-         \x20   print(asyncio.run(main()))\n",
-    );
-    let completion = bed.run(&["/usr/bin/python3", "-B", "pool.py"]);
-    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
-    assert_eq!(
-        stdout(&completion),
-        "285\n14\n1\nskill b'hi\\n'\nb'sub\\n'\n"
-    );
-}
-
-#[test]
-fn node_runs() {
-    if !has("/usr/bin/node") {
-        return;
-    }
-    let bed = Bed::new();
-    let script = "console.log(process.memoryUsage().rss > 0, require('os').userInfo().username, \
-                  require('child_process').execSync('echo hi').toString().trim())";
-    let completion = bed.run(&["/usr/bin/node", "-e", script]);
-    assert_eq!(completion.end, End::Exited(0), "{}", shown(&completion));
-    assert_eq!(stdout(&completion), "true skill hi\n");
-}
-
-#[test]
-fn git_can_make_a_repository_and_commit() {
-    if !has("/usr/bin/git") {
-        return;
-    }
-    let bed = Bed::new();
-    let script = "cd out && git init -q r && cd r && echo x > f && git add f && \
-                  git commit -qm first && git log --format=%an:%s";
-    assert_eq!(bed.prints(script), "skill:first\n");
 }
 
 #[test]
