@@ -46,6 +46,31 @@ impl Writer {
         writer.bytes
     }
 
+    /// Writes the whole plan of a run that joins control groups and then fails, since the last of
+    /// its descriptors, which it is to join as a network namespace, is none.
+    pub(crate) fn join_groups(count: u32) -> Vec<u8> {
+        let mut writer = Self::run();
+        writer.long(0);
+        let network = count + 1;
+        for word in [0, 0, 0, network + 1, count, network, 0, 0] {
+            writer.word(word);
+        }
+        writer.text(b"");
+        for _ in 0..3 {
+            writer.long(0);
+        }
+        writer.word(0);
+        writer.word(0);
+        writer.blob(&[]);
+        writer.text(b"/");
+        writer.text(b"/");
+        writer.list(&["/"], |writer, text| writer.text(text.as_bytes()));
+        writer.word(0);
+        #[cfg(weaken)]
+        writer.word(0);
+        writer.finish()
+    }
+
     /// Returns the finished bytes.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes

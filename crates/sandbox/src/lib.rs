@@ -76,6 +76,8 @@ mod named;
 pub mod plan;
 mod probe;
 mod root;
+mod run;
+mod scratch;
 mod seccomp;
 pub mod selftest;
 mod session;

@@ -110,7 +110,7 @@ fn attempt(compiled: &Compiled, command: &ConfinedCommand) -> Result<ConfinedChi
         namespaced: compiled.shape.pid,
         #[cfg(weaken)]
         untimed: compiled.host.is_without(Layer::Deadline),
-        watched: Shape::is_watched(&compiled.host),
+        watched: Shape::watched(&compiled.host),
     })
 }
 

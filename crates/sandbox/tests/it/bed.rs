@@ -11,8 +11,8 @@ use bailiwick_policy::{
     Limits, Net, Origin, Rights, RunLimits, SandboxPolicy, SyscallProfile, derive,
 };
 use bailiwick_sandbox::{
-    Base, Compiled, Completion, ConfinedChild, ConfinedCommand, End, Host, HostConfig, Program,
-    SCRATCH_LINKS, SandboxError, Session, Stream, spawn,
+    Base, Compiled, Completion, ConfinedChild, ConfinedCommand, End, Host, HostConfig, Layer,
+    Program, SCRATCH_LINKS, SandboxError, Session, Stream, spawn,
 };
 use tempfile::TempDir;
 
@@ -43,6 +43,14 @@ impl Bed {
             skill,
             base: Base::Usr,
         }
+    }
+
+    /// Beds on this machine's host and, where control groups count for it, on the same without them.
+    pub(crate) fn with_and_without_groups() -> Vec<Self> {
+        let layers = host().layers();
+        let grouped = GROUPS.iter().any(|layer| layers.is_in_force(*layer));
+        let without = grouped.then(|| Self::on(without(&GROUPS)));
+        [Self::new()].into_iter().chain(without).collect()
     }
 
     /// Sets limits, starting from the defaults.
@@ -147,6 +155,19 @@ pub(crate) fn host() -> &'static Host {
         })
         .0
 }
+
+/// The machine's host with layers taken away.
+pub(crate) fn without(layers: &[Layer]) -> Host {
+    layers.iter().copied().fold(host().clone(), Host::without)
+}
+
+/// The layers that control groups are.
+pub(crate) const GROUPS: [Layer; 4] = [
+    Layer::CgroupKill,
+    Layer::CgroupMemory,
+    Layer::CgroupPids,
+    Layer::CgroupCpu,
+];
 
 /// A command with the environment that runs have.
 pub(crate) fn command(arguments: &[&str]) -> ConfinedCommand {

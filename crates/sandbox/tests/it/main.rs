@@ -10,6 +10,7 @@ mod bed;
 mod cost;
 mod coverage;
 mod descriptors;
+mod disk;
 mod ends;
 mod grants;
 mod honest;
@@ -21,6 +22,8 @@ mod modes;
 mod network;
 mod output;
 mod selftest;
+mod time;
+mod unkillable;
 #[cfg(feature = "weaken")]
 mod weakened;
 
