@@ -147,8 +147,9 @@ pub(crate) fn host() -> &'static Host {
     &HOST
         .get_or_init(|| {
             let state = tempfile::tempdir().expect("a folder");
-            // Every process that tests has a state folder, and so no lock, of its own.
-            let uids = 0x7000_8000 + std::process::id() % 63 * 256;
+            // Every process that tests has a state folder, and so no lock, of its own; and where the
+            // kernel counts processes by uid, two that shared one would be refused too early.
+            let uids = 0x7000_8000 + std::process::id() % 4095 * 256;
             let config = HostConfig::new(state.path()).with_uids(uids..uids + 256);
             let host = Host::probe(config).expect("a host");
             (host, state)
