@@ -215,7 +215,7 @@ pub(crate) fn groups(pid: u32) -> Vec<String> {
         .lines()
         .filter_map(|line| line.splitn(3, ':').nth(2))
         .collect();
-    let tops = ["unified", "pids", "memory", ""];
+    let tops = ["unified", "pids", "memory", "cpuacct", ""];
     let folders = tops.iter().flat_map(|top| {
         own.iter()
             .map(move |group| format!("/sys/fs/cgroup/{top}{group}"))
