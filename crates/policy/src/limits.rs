@@ -265,7 +265,7 @@ axes! {
     Wall wall with_wall Duration, Time, Duration::from_secs(10),
         "the time from start to end";
     Cpu cpu with_cpu Duration, Time, Duration::from_secs(10),
-        "the processor time of each process";
+        "the processor time of all processes together";
     Memory memory with_memory u64, Size, 256 * MIB,
         "the bytes of memory of all processes together";
     Processes processes with_processes u32, Count, 64,
@@ -344,12 +344,12 @@ mod tests {
         );
     }
 
-    /// `RLIMIT_CPU` counts for each process (`setrlimit(2)`).
+    /// A run that forks is bounded as one that does not.
     #[test]
-    fn processor_time_is_promised_as_the_kernel_counts_it() {
+    fn processor_time_is_promised_for_the_whole_run() {
         assert_eq!(
             LimitAxis::Cpu.describe(),
-            "the processor time of each process"
+            "the processor time of all processes together"
         );
     }
 

@@ -2,25 +2,25 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use bailiwick_policy::{LimitAxis, RunLimits};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fstatvfs};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::process::{Signal, pidfd_send_signal};
 
-use crate::cgroup::{Leaf, Refusals};
+use crate::cgroup::Leaf;
 use crate::class::LayerReport;
-use crate::classify::{Cause, Full, MainEnd, Observed, near};
+use crate::classify::{Cause, MainEnd, Observed, near};
 use crate::completion::{Completion, Confirmed, Usage};
 use crate::drain::{Captured, Drain, Stream};
 use crate::error::SandboxError;
 use crate::launch::{Heard, Launched, timespec};
 use crate::message::{Message, TERMINATE};
+use crate::run::{CONFIRM, Run};
+use crate::scratch::Full;
 use crate::uid::UidLease;
-use crate::watchdog::{INTERVAL, Sample, Watchdog};
+use crate::watchdog::{FIRST, INTERVAL, Sample, Watchdog, Watched};
 
 /// A confined program that runs.
 ///
@@ -38,6 +38,7 @@ pub struct ConfinedChild {
     limits: RunLimits,
     layers: LayerReport,
     watchdog: Option<Watchdog>,
+    watched: Watched,
     #[cfg(weaken)]
     untimed: bool,
 }
@@ -75,8 +76,8 @@ pub(crate) struct Started {
     pub(crate) layers: LayerReport,
     /// Whether init's end is the end of every process.
     pub(crate) namespaced: bool,
-    /// Whether the host must look at the tree itself.
-    pub(crate) watched: bool,
+    /// What the host must look at itself.
+    pub(crate) watched: Watched,
     /// Whether the deadline is left out.
     #[cfg(weaken)]
     pub(crate) untimed: bool,
@@ -87,7 +88,8 @@ impl ConfinedChild {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| SandboxError::host("make the cancel event", errno))?;
         let time = time_left(started.at, started.limits.wall(), started.deadline);
-        let watchdog = started.watched.then(|| Watchdog::new(&started.init));
+        let watched = started.watched;
+        let watchdog = watched.any().then(|| Watchdog::new(&started.init));
         Ok(Self {
             id: started.id,
             run: Run {
@@ -113,6 +115,7 @@ impl ConfinedChild {
             limits: started.limits,
             layers: started.layers,
             watchdog,
+            watched,
             #[cfg(weaken)]
             untimed: started.untimed,
         })
@@ -135,83 +138,6 @@ impl ConfinedChild {
     /// 4. After the kill, output is read for at most 100 ms, and never awaited to its end.
     pub fn wait(self) -> Completion {
         Watch::new(self).run()
-    }
-}
-
-/// The processes of a run and what belongs to them. Dropping it kills them.
-#[derive(Debug)]
-struct Run {
-    launched: Option<Launched>,
-    init: OwnedFd,
-    out: Option<OwnedFd>,
-    leaf: Option<Leaf>,
-    lease: Option<UidLease>,
-    namespaced: bool,
-    over: bool,
-}
-
-impl Run {
-    /// Kills everything: the kernel kills every process of a namespace with its init.
-    fn kill(&self) {
-        let _ = pidfd_send_signal(&self.init, Signal::KILL);
-    }
-
-    /// Kills everything by its control group, where there is one: atomic, whatever forks meanwhile.
-    fn kill_group(&self) -> bool {
-        self.leaf.as_ref().is_some_and(Leaf::kill)
-    }
-
-    fn refusals(&self) -> Refusals {
-        self.leaf.as_ref().map(Leaf::refusals).unwrap_or_default()
-    }
-
-    /// What the scratch has run out of.
-    fn full(&self) -> Full {
-        let Some(status) = self.out.as_ref().and_then(|out| fstatvfs(out).ok()) else {
-            return Full::default();
-        };
-        Full {
-            space: status.f_bfree == 0,
-            inodes: status.f_ffree == 0,
-        }
-    }
-
-    /// Lets go of what a finished run used. What is not confirmed to be gone keeps its uid and its
-    /// group from reuse, and is awaited on a thread of its own.
-    fn release(&mut self, confirmed: bool) {
-        self.over = true;
-        let (launched, leaf, lease) = (self.launched.take(), self.leaf.take(), self.lease.take());
-        if confirmed {
-            drop(launched);
-            if let Some(leaf) = leaf {
-                leaf.recycle();
-            }
-            drop(lease);
-            return;
-        }
-        if let Some(lease) = lease {
-            lease.quarantine();
-        }
-        let remains = move || {
-            drop(launched);
-            drop(leaf);
-        };
-        // Without a thread to wait on, the closure is dropped here, and the wait is now.
-        let _ = thread::Builder::new()
-            .name("bailiwick-remains".to_owned())
-            .spawn(remains);
-    }
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        if self.over {
-            return;
-        }
-        self.kill();
-        self.kill_group();
-        let confirmed = await_end(&self.init, CONFIRM);
-        self.release(confirmed);
     }
 }
 
@@ -282,6 +208,8 @@ struct Watch {
     main: MainEnd,
     usage: Usage,
     seen: Sample,
+    full: Full,
+    pause: Duration,
     next_look: Instant,
     launcher_open: bool,
     init_ended: bool,
@@ -295,7 +223,9 @@ impl Watch {
             main: MainEnd::Unseen,
             usage: Usage::default(),
             seen: Sample::default(),
-            next_look: child.started + INTERVAL,
+            full: Full::default(),
+            pause: FIRST,
+            next_look: child.started + FIRST,
             launcher_open: true,
             init_ended: false,
             child,
@@ -351,20 +281,37 @@ impl Watch {
             Phase::Running | Phase::Grace { .. } | Phase::Killed { .. } => {}
         }
         if matches!(self.phase, Phase::Running | Phase::Grace { .. }) && now >= self.next_look {
-            self.look_at_tree(now);
+            self.look(now);
         }
     }
 
-    fn look_at_tree(&mut self, now: Instant) {
-        self.next_look = now + INTERVAL;
+    /// Looks at what the kernel tells nobody: how full the scratch is, how much time the run has
+    /// used, and what no group counts.
+    fn look(&mut self, now: Instant) {
+        self.pause = (self.pause * 2).min(INTERVAL);
+        self.next_look = now + self.pause;
+        self.full = self.full.or(self.child.run.full());
+        self.look_at_tree();
+        // Past the deadline it is the deadline that ended the run.
+        if self.phase_is_running() && self.time() >= self.child.limits.cpu() {
+            self.end(Cause::Limit(LimitAxis::Cpu));
+        }
+    }
+
+    fn look_at_tree(&mut self) {
         let Some(watchdog) = &self.child.watchdog else {
             return;
         };
         let limits = &self.child.limits;
-        let sample = watchdog.look(near(limits.memory()));
-        self.seen.processes = self.seen.processes.max(sample.processes);
-        self.seen.memory = self.seen.memory.max(sample.memory);
-        if sample.memory >= limits.memory() {
+        let watched = self.child.watched;
+        let doubtful = if watched.memory {
+            near(limits.memory())
+        } else {
+            u64::MAX
+        };
+        let sample = watchdog.look(doubtful);
+        self.seen = self.seen.max(sample);
+        if watched.memory && sample.memory >= limits.memory() {
             // A bomb that forks fills memory on its way, and is named by what it is.
             let forked = sample.processes >= limits.processes().into();
             self.end(Cause::Limit(if forked {
@@ -373,6 +320,16 @@ impl Watch {
                 LimitAxis::Memory
             }));
         }
+    }
+
+    fn phase_is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running)
+    }
+
+    /// The processor time of the run: by its group, or the most that was seen of it.
+    fn time(&self) -> Duration {
+        let seen = self.seen.time.max(self.usage.user + self.usage.system);
+        self.child.run.time().unwrap_or(seen)
     }
 
     /// Waits until something happens or is due.
@@ -446,11 +403,7 @@ impl Watch {
                 };
             }
         };
-        if self.child.watchdog.is_some() {
-            due.min(self.next_look)
-        } else {
-            due
-        }
+        due.min(self.next_look)
     }
 
     fn handle(&mut self, source: Source) {
@@ -460,7 +413,7 @@ impl Watch {
                 // What init said before its end is still in the socket.
                 self.hear();
                 self.init_ended = true;
-                self.kill();
+                self.finish();
             }
             Source::Cancel => self.end(Cause::Cancel),
             Source::Feed => {
@@ -495,7 +448,7 @@ impl Watch {
                         self.usage.user = Duration::from_micros(user);
                         self.usage.system = Duration::from_micros(system);
                         self.usage.peak_memory = peak.saturating_mul(1024);
-                        self.kill();
+                        self.finish();
                     }
                 }
                 Ok(Heard::Silence) => return,
@@ -518,12 +471,25 @@ impl Watch {
             let _ = rustix::io::read(&self.child.cancel.event, &mut [0; 8]);
         }
         self.kill();
-        if !killed {
-            self.child.run.kill_group();
-        }
     }
 
+    /// Kills everything: by its group where there is one, which takes one write whatever the run
+    /// forks meanwhile, and by its init.
     fn kill(&mut self) {
+        if matches!(self.phase, Phase::Killed { .. }) {
+            return;
+        }
+        let group_killed = self.child.run.kill_group();
+        self.child.run.kill();
+        self.phase = Phase::Killed {
+            at: Instant::now(),
+            group_killed,
+        };
+    }
+
+    /// Kills what a program that has ended by itself left behind. Init is about to end, and its end
+    /// takes everything with it.
+    fn finish(&mut self) {
         if matches!(self.phase, Phase::Killed { .. }) {
             return;
         }
@@ -543,16 +509,21 @@ impl Watch {
             self.usage.wall = self.child.started.elapsed();
         }
         let confirmed = self.init_ended && self.child.run.namespaced;
+        let limits = &self.child.limits;
+        // A program that ignores the signal is told by an errno, which is its own to know.
+        let failed = matches!(self.main, MainEnd::Exited(code) if code != 0);
+        let largest_file = failed && self.child.run.holds_file_of(limits.file_size());
         let observed = Observed {
             cause: self.cause,
             main: self.main,
             usage: self.usage,
             refusals: self.child.run.refusals(),
             seen: self.seen,
-            watched: self.child.watchdog.is_some(),
-            full: self.child.run.full(),
+            watched: self.child.watched,
+            full: self.full.or(self.child.run.full()),
+            time: self.time(),
+            largest_file,
         };
-        let limits = &self.child.limits;
         let (end, limits_hit, denials) = (
             observed.end(limits),
             observed.hits(limits),
@@ -587,28 +558,12 @@ fn time_left(start: Instant, wall: Duration, deadline: Option<Instant>) -> Durat
     })
 }
 
-/// Waits until a process has ended.
-fn await_end(process: &OwnedFd, most: Duration) -> bool {
-    let deadline = Instant::now() + most;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let mut polled = [PollFd::new(process, PollFlags::IN)];
-        match poll(&mut polled, Some(&timespec(left))) {
-            Err(Errno::INTR) => {}
-            Ok(0) | Err(_) => return false,
-            Ok(_) => return true,
-        }
-    }
-}
-
 /// How long a program has after `SIGTERM`.
 const GRACE: Duration = Duration::from_millis(250);
 /// How long output is read after the kill.
 const DRAIN: Duration = Duration::from_millis(100);
 /// How long the end of init may take before the control group is killed too.
 const ESCALATE: Duration = Duration::from_millis(50);
-/// How long the end may take to be confirmed.
-const CONFIRM: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

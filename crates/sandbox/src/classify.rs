@@ -1,4 +1,21 @@
 //! From what was observed to how a run ended.
+//!
+//! A run that exited with 0 has not failed, and its end is that, whatever it met on the way. Any
+//! other end that neither the caller nor the deadline made is named after a limit only if one of
+//! these was observed:
+//!
+//! | limit | what is observed | what is not |
+//! |---|---|---|
+//! | memory | the control group killed for want of it; else a look, or the main process's peak, at the ceiling | a refusal that came and went between two looks |
+//! | processes | the control group refused one; else a look at the ceiling | the same |
+//! | cpu | the tree's time is at the limit, by its control group or by looks; the main process died of `SIGXCPU` | time of processes that nobody awaited, where no group counts |
+//! | file size | the main process died of `SIGXFSZ`, or exited as a shell does whose child did; a file of exactly that size is in the scratch | `EFBIG` on a file in a grant, or on one that the run removed |
+//! | workspace, inodes | a look at the scratch, or the one at the end, found it above its limit | a run that freed the space between two looks |
+//! | output | the host counted it | |
+//! | files | nothing: `EMFILE` is the program's to handle | every refusal |
+//!
+//! The exit status of a shell is its own word, so `153` counts only as what it says there; for
+//! processor time, which can be measured, the measure alone counts.
 
 use std::time::Duration;
 
@@ -8,7 +25,8 @@ use rustix::process::Signal;
 use crate::cgroup::Refusals;
 use crate::completion::{End, Usage};
 use crate::denial::Denial;
-use crate::watchdog::Sample;
+use crate::scratch::Full;
+use crate::watchdog::{Sample, Watched};
 
 /// Why the host ended a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +58,13 @@ impl MainEnd {
             signal => Self::Signalled(signal),
         }
     }
+
+    /// Says whether a signal ended it, or, by the exit status that shells have then, its child.
+    fn is_of(self, signal: Signal) -> bool {
+        const OF_A_CHILD: i32 = 128;
+        let signal = signal.as_raw();
+        self == Self::Signalled(signal) || self == Self::Exited(OF_A_CHILD + signal)
+    }
 }
 
 /// Everything that is known at the end of a run.
@@ -52,17 +77,14 @@ pub(crate) struct Observed {
     pub(crate) refusals: Refusals,
     /// The largest that the watchdog saw of each.
     pub(crate) seen: Sample,
-    /// Whether the host must judge memory by what it saw.
-    pub(crate) watched: bool,
-    /// Whether the scratch has no space left, and no inodes.
+    /// What the host must judge by what it saw.
+    pub(crate) watched: Watched,
+    /// What the scratch has run out of, now or when the host looked.
     pub(crate) full: Full,
-}
-
-/// What a run's scratch has run out of.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Full {
-    pub(crate) space: bool,
-    pub(crate) inodes: bool,
+    /// The processor time of the whole run.
+    pub(crate) time: Duration,
+    /// Whether a file in the scratch is as large as one may be.
+    pub(crate) largest_file: bool,
 }
 
 impl Observed {
@@ -128,20 +150,23 @@ impl Observed {
             LimitAxis::Memory if self.refusals.memory > 0 => Some(("cgroup", self.refusals.memory)),
             LimitAxis::Memory => {
                 let most = self.seen.memory.max(self.usage.peak_memory);
-                once(self.watched && most >= near(limits.memory()), "rlimit")
+                once(
+                    self.watched.memory && most >= near(limits.memory()),
+                    "rlimit",
+                )
             }
             LimitAxis::Processes if self.refusals.processes > 0 => {
                 Some(("cgroup", self.refusals.processes))
             }
             LimitAxis::Processes => once(
-                self.watched && self.seen.processes >= limits.processes().into(),
+                self.watched.processes && self.seen.processes >= limits.processes().into(),
                 "rlimit",
             ),
+            LimitAxis::Cpu if self.cause == Some(Cause::Limit(axis)) => once(true, "host"),
             LimitAxis::Cpu => once(self.cpu_exceeded(limits.cpu()), "rlimit"),
-            LimitAxis::FileSize => once(
-                self.main == MainEnd::Signalled(Signal::XFSZ.as_raw()),
-                "rlimit",
-            ),
+            LimitAxis::FileSize => {
+                once(self.main.is_of(Signal::XFSZ) || self.largest_file, "rlimit")
+            }
             LimitAxis::Workspace => once(self.full.space, "scratch"),
             LimitAxis::Inodes => once(self.full.inodes, "scratch"),
             LimitAxis::Output => once(self.cause == Some(Cause::Limit(LimitAxis::Output)), "host"),
@@ -151,11 +176,11 @@ impl Observed {
         }
     }
 
-    /// The kernel signals a process at its limit and kills it a second later; children that were
-    /// ended so are seen in the time that their parent awaited.
+    /// The kernel signals a process at its limit, by a clock of its own that may differ a little from
+    /// the one that is read here, and kills it a second later.
     fn cpu_exceeded(&self, limit: Duration) -> bool {
         self.main == MainEnd::Signalled(Signal::XCPU.as_raw())
-            || (self.main != MainEnd::Exited(0) && self.usage.user + self.usage.system >= limit)
+            || (self.main != MainEnd::Exited(0) && self.time >= limit / 16 * 15)
     }
 }
 
@@ -175,8 +200,10 @@ mod tests {
             usage: Usage::default(),
             refusals: Refusals::default(),
             seen: Sample::default(),
-            watched: false,
+            watched: Watched::default(),
             full: Full::default(),
+            time: Duration::ZERO,
+            largest_file: false,
         }
     }
 
@@ -250,6 +277,7 @@ mod tests {
         let seen = Sample {
             processes: 64,
             memory: 256 << 20,
+            time: Duration::ZERO,
         };
         let blind = Observed {
             seen,
@@ -258,11 +286,47 @@ mod tests {
         assert_eq!(end(blind), End::Exited(1));
         assert_eq!(
             end(Observed {
-                watched: true,
+                watched: Watched {
+                    memory: true,
+                    ..Watched::default()
+                },
                 ..blind
             }),
             End::Limit(LimitAxis::Memory)
         );
+    }
+
+    #[test]
+    fn a_shell_whose_child_met_the_size_of_a_file_has_met_it() {
+        assert_eq!(
+            end(observed(MainEnd::Exited(153))),
+            End::Limit(LimitAxis::FileSize)
+        );
+        let failed = observed(MainEnd::Exited(1));
+        assert_eq!(end(failed), End::Exited(1));
+        let cut = Observed {
+            largest_file: true,
+            ..failed
+        };
+        assert_eq!(end(cut), End::Limit(LimitAxis::FileSize));
+    }
+
+    #[test]
+    fn time_is_measured_and_not_told() {
+        let limit = RunLimits::default().cpu();
+        assert_eq!(end(observed(MainEnd::Exited(152))), End::Exited(152));
+        let spent = |main| Observed {
+            time: limit,
+            ..observed(main)
+        };
+        assert_eq!(end(spent(MainEnd::Exited(1))), End::Limit(LimitAxis::Cpu));
+        assert_eq!(end(spent(MainEnd::Exited(0))), End::Exited(0));
+        assert_eq!(spent(MainEnd::Exited(0)).hits(&RunLimits::default()), []);
+        let late = Observed {
+            cause: Some(Cause::Deadline),
+            ..spent(MainEnd::Unseen)
+        };
+        assert_eq!(end(late), End::TimedOut);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Denial {
-    /// The layer that refused: `cgroup`, `rlimit`, `scratch` or `seccomp`.
+    /// The layer that refused: `cgroup`, `rlimit`, `scratch`, `seccomp`, or the `host` itself.
     pub layer: &'static str,
     /// What was attempted.
     pub access: String,

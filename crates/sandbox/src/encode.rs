@@ -1,6 +1,6 @@
 //! Writes plans: the counterpart of [`Plan::decode`](crate::plan::Plan::decode).
 
-use crate::plan::{self, Ids, Limit, Trial, mode, step};
+use crate::plan::{self, Ids, Limit, NONE, Trial, mode, step};
 
 /// A plan being written. Every method appends one field of the layout, in its order.
 #[derive(Debug, Default)]
@@ -60,6 +60,41 @@ impl Writer {
             writer.word(trial.gid);
         });
         writer.bytes
+    }
+
+    /// Writes the whole plan of a run that joins control groups and then fails, since the last of
+    /// its descriptors, which it is to join as a network namespace, is none.
+    pub(crate) fn join_groups(count: u32) -> Vec<u8> {
+        let mut writer = Self::run();
+        writer.long(0);
+        let network = count;
+        let [owner, template, rulesets] = [NONE; 3];
+        let (limits, root) = (0, 0);
+        for word in [
+            0,
+            0,
+            0,
+            count + 1,
+            count,
+            owner,
+            network,
+            template,
+            rulesets,
+            limits,
+            root,
+        ] {
+            writer.word(word);
+        }
+        writer.text(b"");
+        for _ in 0..3 {
+            writer.long(0);
+        }
+        writer.word(0);
+        writer.word(0);
+        writer.blob(&[]);
+        #[cfg(weaken)]
+        writer.word(0);
+        writer.finish()
     }
 
     /// Returns the finished bytes.
@@ -166,7 +201,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{NONE, Plan, PlanError, flag};
+    use crate::plan::{Plan, PlanError, flag};
 
     /// The smallest plan of a run, with two descriptors.
     fn run(namespaces: u64, flags: u32, joined: [u32; 4]) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bailiwick_policy::Net;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use crate::cgroup::Cgroups;
+use crate::cgroup::{Cgroups, Service};
 use crate::class::{Layer, LayerReport};
 use crate::error::SandboxError;
 use crate::launch::Launcher;
@@ -51,7 +51,9 @@ impl HostConfig {
     }
 
     /// Names a control group, of version 2 and without processes, in which runs get their leaves.
-    /// Defaults to the group that this process is in.
+    /// Defaults to the group that this process is in or, where that passes no controller on, the
+    /// group above it, if that holds no process and is delegated to this user. This process is
+    /// never moved.
     #[must_use]
     pub fn with_cgroup_parent(mut self, parent: impl Into<PathBuf>) -> Self {
         self.cgroup_parent = Some(parent.into());
@@ -116,18 +118,17 @@ impl Host {
         } else {
             None
         };
-        // Only a group that is delegated can be joined by an ordinary user: one that is given.
-        let cgroups = if probe.privileged() || config.cgroup_parent.is_some() {
-            Cgroups::detect(config.cgroup_parent.as_deref())
-        } else {
-            Cgroups::default()
-        };
+        let cgroups = Cgroups::detect(config.cgroup_parent.as_deref(), &launcher);
         if let Some(parent) = &config.cgroup_parent
-            && !(cgroups.kills() || cgroups.counts_memory() || cgroups.counts_processes())
+            && !(cgroups.have(Service::Memory) || cgroups.have(Service::Processes))
         {
+            let errno = cgroups.failed(Service::Memory);
             return Err(SandboxError::Host {
                 doing: format!("make runs' control groups beneath `{}`", parent.display()),
-                source: std::io::ErrorKind::NotFound.into(),
+                source: errno.map_or_else(
+                    || std::io::ErrorKind::NotFound.into(),
+                    std::io::Error::from_raw_os_error,
+                ),
             });
         }
         let devices = probe.privileged() && makes_devices(&config.state);
@@ -218,11 +219,7 @@ impl Host {
         if layer == Layer::RunUid {
             self.uids = None;
         }
-        self.cgroups = self.cgroups.clone().without(
-            layer == Layer::CgroupKill,
-            layer == Layer::CgroupMemory,
-            layer == Layer::CgroupPids,
-        );
+        self.cgroups = self.cgroups.clone().without(layer);
         self.without.insert(layer);
     }
 

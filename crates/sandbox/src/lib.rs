@@ -79,6 +79,8 @@ pub mod plan;
 mod plans;
 mod probe;
 mod root;
+mod run;
+mod scratch;
 mod seccomp;
 pub mod selftest;
 mod session;

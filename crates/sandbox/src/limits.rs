@@ -67,6 +67,17 @@ pub(crate) fn resource_limits(limits: &RunLimits, counting: Counting) -> Vec<Lim
         .collect()
 }
 
+/// Returns the size and the inodes of a run's scratch: one page and one inode above the limits. What
+/// is full to this ceiling has passed its limit, and what is full to the limit has not.
+pub(crate) fn scratch_ceilings(limits: &RunLimits) -> (u64, u64) {
+    let page = rustix::param::page_size() as u64;
+    let pages = limits.workspace().div_ceil(page).saturating_add(1);
+    (
+        pages.saturating_mul(page),
+        limits.inodes().saturating_add(1),
+    )
+}
+
 /// A process without privileges cannot raise its own ceiling, so the host's holds too.
 fn clamp(resource: Resource, soft: u64, hard: u64) -> Limit {
     let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
@@ -122,6 +133,15 @@ mod tests {
         };
         let limits = resource_limits(&RunLimits::default(), shared);
         assert_eq!(find(&limits, Resource::Nproc), None);
+    }
+
+    #[test]
+    fn a_scratch_that_is_full_has_passed_its_limits() {
+        let limits = RunLimits::default().with_workspace(1).with_inodes(7);
+        let page = rustix::param::page_size() as u64;
+        assert_eq!(scratch_ceilings(&limits), (2 * page, 8));
+        let most = limits.with_workspace(u64::MAX).with_inodes(u64::MAX);
+        assert_eq!(scratch_ceilings(&most), (u64::MAX, u64::MAX));
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl Place {
             namespaced: compiled.shape.pid,
             #[cfg(weaken)]
             untimed: compiled.host.is_without(Layer::Deadline),
-            watched: Shape::is_watched(&compiled.host),
+            watched: Shape::watched(&compiled.host),
         })
     }
 

@@ -2,10 +2,12 @@
 
 use bailiwick_policy::Net;
 
+use crate::cgroup::Service;
 use crate::class::{Layer, LayerReport};
 use crate::host::Host;
 use crate::limits::{Counted, Counting};
 use crate::seccomp::{FilterFacts, Internet};
+use crate::watchdog::Watched;
 
 /// The layers that differ between machines and policies.
 #[derive(Clone, Copy, Debug)]
@@ -157,16 +159,22 @@ impl Shape {
             (false, false) => Counted::SharedUid,
         };
         Counting {
-            memory: host.cgroups.counts_memory(),
-            processes: host.cgroups.counts_processes(),
+            memory: host.cgroups.have(Service::Memory),
+            processes: host.cgroups.have(Service::Processes),
             user,
         }
     }
 
-    /// Says whether the host must look at the tree itself.
-    pub(crate) fn is_watched(host: &Host) -> bool {
-        let counted = host.cgroups.counts_memory() && host.cgroups.counts_processes();
-        !counted && !host.is_without(Layer::Watchdog)
+    /// What the host must look at itself.
+    pub(crate) fn watched(host: &Host) -> Watched {
+        if host.is_without(Layer::Watchdog) {
+            return Watched::default();
+        }
+        Watched {
+            processes: !host.cgroups.have(Service::Processes),
+            memory: !host.cgroups.have(Service::Memory),
+            time: !host.cgroups.have(Service::Time),
+        }
     }
 
     /// Reports every layer.
@@ -258,7 +266,8 @@ impl Shape {
     }
 
     fn report_groups(self, host: &Host, report: &mut LayerReport) {
-        if host.cgroups.kills() {
+        let failed = |service| host.cgroups.failed(service);
+        if host.cgroups.have(Service::Kill) {
             report.in_force(Layer::CgroupKill);
         } else if self.pid {
             report.unused(
@@ -266,35 +275,22 @@ impl Shape {
                 "the process namespace ends with its init",
             );
         } else {
-            report.missing(
-                Layer::CgroupKill,
-                None,
-                "no group of version 2 counts for runs",
-            );
+            let why = "no group of version 2 counts for runs";
+            report.missing(Layer::CgroupKill, failed(Service::Kill), why);
         }
-        for (layer, there) in [
-            (Layer::CgroupMemory, host.cgroups.counts_memory()),
-            (Layer::CgroupPids, host.cgroups.counts_processes()),
-        ] {
-            if there {
-                report.in_force(layer);
+        for service in [Service::Memory, Service::Processes, Service::Time] {
+            if host.cgroups.have(service) {
+                report.in_force(service.layer());
             } else {
-                report.missing(
-                    layer,
-                    None,
-                    "no control group with it is delegated to this process",
-                );
+                let why = "no control group with it lets runs of this process in";
+                report.missing(service.layer(), failed(service), why);
             }
         }
-        report.missing(
-            Layer::CgroupCpu,
-            None,
-            "runs are bounded by time, not by a share",
-        );
-        if Self::is_watched(host) {
+        if Self::watched(host).any() {
             report.in_force(Layer::Watchdog);
         } else {
-            report.unused(Layer::Watchdog, "control groups count memory and processes");
+            let why = "control groups count memory, processes and time";
+            report.unused(Layer::Watchdog, why);
         }
     }
 }

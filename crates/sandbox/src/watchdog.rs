@@ -15,6 +15,35 @@ pub(crate) struct Sample {
     pub(crate) processes: u64,
     /// Their memory in bytes.
     pub(crate) memory: u64,
+    /// Their processor time and that of the dead that somebody awaited, init among them.
+    pub(crate) time: Duration,
+}
+
+impl Sample {
+    /// Returns the larger of each.
+    #[must_use]
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            processes: self.processes.max(other.processes),
+            memory: self.memory.max(other.memory),
+            time: self.time.max(other.time),
+        }
+    }
+}
+
+/// What the host counts itself, since no control group does.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Watched {
+    pub(crate) processes: bool,
+    pub(crate) memory: bool,
+    pub(crate) time: bool,
+}
+
+impl Watched {
+    /// Says whether there is anything to look at.
+    pub(crate) const fn any(self) -> bool {
+        self.processes || self.memory || self.time
+    }
 }
 
 /// Looks at everything beneath one process.
@@ -50,9 +79,12 @@ impl Watchdog {
             std::thread::sleep(PAUSE * pass);
             memory = memory.min(tree.iter().map(Process::share).sum());
         }
+        let init = self.init.and_then(Process::read_by);
+        let ticks = init.iter().chain(&tree).map(|process| process.ticks).sum();
         Sample {
             processes: tree.iter().map(|process| process.threads).sum(),
             memory,
+            time: duration(ticks),
         }
     }
 
@@ -86,6 +118,9 @@ struct Process {
     threads: u64,
     /// Resident bytes, shared or not.
     resident: u64,
+    /// Its time and that of the children that it awaited. Who ignores the end of its children
+    /// never awaits them, and what they used is lost.
+    ticks: u64,
 }
 
 impl Process {
@@ -99,11 +134,12 @@ impl Process {
     }
 
     fn read_by(thread: u32) -> Option<Self> {
-        let (threads, pages) = parse_stat(&read(&format!("/proc/{thread}/stat"))?)?;
+        let stat = parse_stat(&read(&format!("/proc/{thread}/stat"))?)?;
         Some(Self {
             thread,
-            threads,
-            resident: pages.saturating_mul(rustix::param::page_size() as u64),
+            threads: stat.threads,
+            resident: (stat.pages).saturating_mul(rustix::param::page_size() as u64),
+            ticks: stat.ticks,
         })
     }
 
@@ -142,14 +178,35 @@ fn parse_share(rollup: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The fields are those of `proc_pid_stat(5)`: 20 is the number of threads, 24 the resident pages.
-/// The name before them is the program's own and may hold anything but ends at the last bracket.
-fn parse_stat(stat: &str) -> Option<(u64, u64)> {
+/// What is read of `proc_pid_stat(5)`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Stat {
+    threads: u64,
+    pages: u64,
+    ticks: u64,
+}
+
+/// The fields 14 to 17 are the times, 20 is the number of threads, 24 the resident pages. The name
+/// before them is the program's own and may hold anything but ends at the last bracket.
+fn parse_stat(stat: &str) -> Option<Stat> {
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(17);
-    let threads = fields.next()?.parse().ok()?;
+    let mut fields = fields.split_whitespace().skip(11);
+    let mut ticks = 0_u64;
+    for _ in 0..4 {
+        ticks = ticks.saturating_add(fields.next()?.parse().ok()?);
+    }
+    let threads = fields.nth(2)?.parse().ok()?;
     let pages = fields.nth(3)?.parse().ok()?;
-    Some((threads, pages))
+    Some(Stat {
+        threads,
+        pages,
+        ticks,
+    })
+}
+
+fn duration(ticks: u64) -> Duration {
+    let second = rustix::param::clock_ticks_per_second().max(1);
+    Duration::from_millis(ticks.saturating_mul(1000) / second)
 }
 
 fn read(path: &str) -> Option<String> {
@@ -165,6 +222,9 @@ fn read(path: &str) -> Option<String> {
 /// How often the host looks: often enough to see a bomb that holds its ceiling, rarely enough not
 /// to matter.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(40);
+/// When the host looks first: later than the end of most runs. Each further look comes twice as late
+/// until the interval is reached.
+pub(crate) const FIRST: Duration = Duration::from_millis(10);
 /// Threads that one look visits at most.
 const MOST: u32 = 4096;
 /// How often shared pages are counted before a run is found guilty.
@@ -177,9 +237,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_threads_and_pages_past_a_hostile_name() {
+    fn reads_time_threads_and_pages_past_a_hostile_name() {
         let stat = "7 (a) R 1 1) S 1 7 7 0 -1 4194304 1 0 0 0 2 3 0 0 20 0 5 0 100 4096 321 18446";
-        assert_eq!(parse_stat(stat), Some((5, 321)));
+        let read = Stat {
+            threads: 5,
+            pages: 321,
+            ticks: 5,
+        };
+        assert_eq!(parse_stat(stat), Some(read));
         assert_eq!(parse_stat("7 (a) S 1"), None);
     }
 

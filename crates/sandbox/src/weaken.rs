@@ -108,11 +108,13 @@ pub(crate) fn is_kept(layer: Layer) -> bool {
 }
 
 /// Layers that stop attacks on a class without closing it: another user may not read a private file,
-/// Landlock refuses plain TCP, a limit on one process is none on a tree, and scratch lies in memory.
-const BESIDES: [(ThreatClass, Layer); 5] = [
+/// Landlock refuses plain TCP, a limit on one process is none on a tree, scratch lies in memory, and
+/// the host counts the time of a tree where no group does.
+const BESIDES: [(ThreatClass, Layer); 6] = [
     (ThreatClass::FsData, Layer::RunUid),
     (ThreatClass::IpNetwork, Layer::Landlock),
     (ThreatClass::Memory, Layer::Rlimits),
+    (ThreatClass::Cpu, Layer::Watchdog),
     (ThreatClass::Disk, Layer::Rlimits),
     (ThreatClass::Disk, Layer::CgroupMemory),
 ];

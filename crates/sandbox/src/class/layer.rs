@@ -46,11 +46,11 @@ pub enum Layer {
     CgroupMemory,
     /// A ceiling on the control group's processes.
     CgroupPids,
-    /// A share of processor time for the control group.
+    /// A count of the control group's processor time, by which the host ends the run.
     CgroupCpu,
     /// Per-process limits.
     Rlimits,
-    /// The host's own eye on memory, processes and disk of the tree.
+    /// The host's own eye on memory, processes and time of the tree.
     Watchdog,
     /// The wall-clock deadline.
     Deadline,
@@ -142,12 +142,9 @@ impl Layer {
                 "use a kernel and container that let a process give up privileges"
             }
             Self::Environment | Self::Descriptors => "run with the launcher that ships with us",
-            Self::CgroupKill | Self::CgroupMemory | Self::CgroupPids => {
+            Self::CgroupKill | Self::CgroupMemory | Self::CgroupPids | Self::CgroupCpu => {
                 "name a control group of version 2 without processes in `[sandbox] cgroup`; as an \
                  ordinary user, one that is delegated to you"
-            }
-            Self::CgroupCpu => {
-                "no setting adds it; `[limits] cpu` and `[limits] wall` bound a run's time"
             }
             Self::Rlimits | Self::Watchdog | Self::Deadline | Self::Subreaper => {
                 "run with the launcher that ships with us, on a kernel of 5.13 or later"

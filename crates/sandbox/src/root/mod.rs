@@ -26,6 +26,7 @@ pub(crate) use self::part::Owner;
 use self::part::{Content, Part};
 use crate::encode::Writer;
 use crate::error::SandboxError;
+use crate::limits::scratch_ceilings;
 use crate::session::{Opened, Session, check_trusted, open_trusted};
 use crate::shape::Shape;
 
@@ -110,7 +111,8 @@ impl Root {
     ) -> Result<Self, SandboxError> {
         let mut root = Self::default();
         root.base(base)?;
-        root.scratch(policy.limits().workspace(), policy.limits().inodes());
+        let (size, inodes) = scratch_ceilings(policy.limits());
+        root.scratch(size, inodes);
         root.devices(shape.devices)?;
         root.etc()?;
         if shape.proc {

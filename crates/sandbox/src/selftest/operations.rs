@@ -251,7 +251,12 @@ pub(super) const LOOP: Operation = operation(
     "loop",
     ThreatClass::Cpu,
     Proof::Control,
-    &[Layer::Deadline, Layer::Rlimits, Layer::CgroupCpu],
+    &[
+        Layer::Deadline,
+        Layer::Rlimits,
+        Layer::CgroupCpu,
+        Layer::Watchdog,
+    ],
 );
 
 #[cfg(test)]

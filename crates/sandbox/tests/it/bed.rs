@@ -48,6 +48,14 @@ impl Bed {
         }
     }
 
+    /// Beds on this machine's host and, where control groups count for it, on the same without them.
+    pub(crate) fn with_and_without_groups() -> Vec<Self> {
+        let layers = host().layers();
+        let grouped = GROUPS.iter().any(|layer| layers.is_in_force(*layer));
+        let without = grouped.then(|| Self::on(without(&GROUPS)));
+        [Self::new()].into_iter().chain(without).collect()
+    }
+
     /// Sets limits, starting from the defaults.
     pub(crate) fn limited(mut self, change: impl FnOnce(RunLimits) -> RunLimits) -> Self {
         self.policy = self
@@ -142,14 +150,28 @@ pub(crate) fn host() -> &'static Host {
     &HOST
         .get_or_init(|| {
             let state = tempfile::tempdir().expect("a folder");
-            // Every process that tests has a state folder, and so no lock, of its own.
-            let uids = 0x7000_8000 + std::process::id() % 63 * 256;
+            // Every process that tests has a state folder, and so no lock, of its own; and where the
+            // kernel counts processes by uid, two that shared one would be refused too early.
+            let uids = 0x7000_8000 + std::process::id() % 4095 * 256;
             let config = HostConfig::new(state.path()).with_uids(uids..uids + 256);
             let host = Host::probe(config).expect("a host");
             (host, state)
         })
         .0
 }
+
+/// The machine's host with layers taken away.
+pub(crate) fn without(layers: &[Layer]) -> Host {
+    layers.iter().copied().fold(host().clone(), Host::without)
+}
+
+/// The layers that control groups are.
+pub(crate) const GROUPS: [Layer; 4] = [
+    Layer::CgroupKill,
+    Layer::CgroupMemory,
+    Layer::CgroupPids,
+    Layer::CgroupCpu,
+];
 
 /// A command with the environment that runs have.
 pub(crate) fn command(arguments: &[&str]) -> ConfinedCommand {
@@ -196,7 +218,7 @@ pub(crate) fn groups(pid: u32) -> Vec<String> {
         .lines()
         .filter_map(|line| line.splitn(3, ':').nth(2))
         .collect();
-    let tops = ["unified", "pids", "memory", ""];
+    let tops = ["unified", "pids", "memory", "cpuacct", ""];
     let folders = tops.iter().flat_map(|top| {
         own.iter()
             .map(move |group| format!("/sys/fs/cgroup/{top}{group}"))

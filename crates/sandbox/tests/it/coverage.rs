@@ -2,15 +2,9 @@
 
 use bailiwick_core::Code;
 use bailiwick_policy::LimitAxis;
-use bailiwick_sandbox::{End, Host, Layer, LayerState};
+use bailiwick_sandbox::{End, Layer, LayerState};
 
-use crate::bed::{Bed, host, nap, needs, shown};
-
-fn without(layers: &[Layer]) -> Host {
-    layers.iter().copied().fold(host().clone(), Host::without)
-}
-
-const GROUPS: [Layer; 3] = [Layer::CgroupKill, Layer::CgroupMemory, Layer::CgroupPids];
+use crate::bed::{Bed, GROUPS, nap, needs, shown, without};
 
 #[test]
 fn a_run_without_control_groups_is_confined_killed_and_limited_all_the_same() {

@@ -10,6 +10,7 @@ mod bed;
 mod cost;
 mod coverage;
 mod descriptors;
+mod disk;
 mod ends;
 mod grants;
 mod honest;
@@ -24,6 +25,8 @@ mod output;
 mod places;
 mod selftest;
 mod skill;
+mod time;
+mod unkillable;
 #[cfg(feature = "weaken")]
 mod weakened;
 

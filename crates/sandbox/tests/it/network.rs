@@ -8,7 +8,7 @@ use bailiwick_sandbox::{End, Host, LandlockFacts, Layer, spawn};
 
 use bailiwick_testkit::require_sandbox;
 
-use crate::bed::{Bed, command, host, needs, needs_layer, open_folder, shown, stdout};
+use crate::bed::{Bed, command, host, needs, open_folder, shown, stdout};
 
 #[test]
 fn the_hosts_listeners_routes_and_neighbours_are_seen_under_no_name() {
