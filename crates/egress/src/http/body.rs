@@ -27,127 +27,152 @@ pub(crate) async fn copy<R, W>(
     to: &mut W,
     framing: Framing,
     chunks: bool,
-    mut count: impl FnMut(usize),
+    count: impl FnMut(usize),
 ) -> Result<(), Broken>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
+    let mut passing = Passing {
+        from,
+        to,
+        ready: Vec::new(),
+        count,
+    };
     match framing {
-        Framing::Empty => Ok(()),
-        Framing::Length(length) => exactly(from, to, length, &mut count).await,
-        Framing::UntilClose => loop {
-            let bytes = from.some().await.map_err(sender)?;
-            if bytes.is_empty() {
-                return Ok(());
+        Framing::Empty => {}
+        Framing::Length(length) => passing.exactly(length).await?,
+        Framing::UntilClose => while passing.all_that_is_there().await? {},
+        Framing::Chunked => passing.all_chunks(chunks).await?,
+    }
+    passing.write().await
+}
+
+/// A body under way. What was read is written together, however small its pieces were: otherwise
+/// chunks of one byte would cost a system call each.
+struct Passing<'a, R, W, C> {
+    from: &'a mut Source<R>,
+    to: &'a mut W,
+    ready: Vec<u8>,
+    count: C,
+}
+
+impl<R, W, C> Passing<'_, R, W, C>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+    C: FnMut(usize),
+{
+    async fn all_chunks(&mut self, chunks: bool) -> Result<(), Broken> {
+        loop {
+            let size = self.chunk_size().await?;
+            if chunks {
+                self.ready
+                    .extend_from_slice(format!("{size:x}\r\n").as_bytes());
             }
-            let length = bytes.len();
-            to.write_all(bytes).await.map_err(receiver)?;
-            from.consume(length);
-            count(length);
-        },
-        Framing::Chunked => loop {
-            let size = chunk_size(from).await?;
             if size == 0 {
-                trailers(from).await?;
-                if chunks {
-                    to.write_all(b"0\r\n\r\n").await.map_err(receiver)?;
-                    count(5);
+                self.drop_trailers().await?;
+            } else {
+                self.exactly(size).await?;
+                if self.drop_line(0).await? != 0 {
+                    return Err(Broken::Sender);
                 }
-                return Ok(());
             }
             if chunks {
-                let line = format!("{size:x}\r\n");
-                to.write_all(line.as_bytes()).await.map_err(receiver)?;
-                count(line.len());
+                self.ready.extend_from_slice(b"\r\n");
             }
-            exactly(from, to, size, &mut count).await?;
-            if line(from, 0).await? != 0 {
+            if size == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn exactly(&mut self, length: u64) -> Result<(), Broken> {
+        let mut left = length;
+        while left > 0 {
+            if self.from.held().is_empty() {
+                self.read().await?;
+            }
+            let held = self.from.held();
+            let taken = usize::try_from(left).map_or(held.len(), |left| left.min(held.len()));
+            self.ready.extend_from_slice(&held[..taken]);
+            self.from.consume(taken);
+            left -= taken as u64;
+        }
+        Ok(())
+    }
+
+    /// Passes on what is held or comes next; false at the end of the stream.
+    async fn all_that_is_there(&mut self) -> Result<bool, Broken> {
+        let bytes = self.from.some().await.map_err(sender)?;
+        let length = bytes.len();
+        self.ready.extend_from_slice(bytes);
+        self.from.consume(length);
+        self.write().await?;
+        Ok(length > 0)
+    }
+
+    /// Reads the line before a chunk.
+    async fn chunk_size(&mut self) -> Result<u64, Broken> {
+        loop {
+            let held = self.from.held();
+            let line = &held[..held.len().min(MAX_LINE)];
+            match httparse::parse_chunk_size(line) {
+                Ok(Status::Complete((length, size))) => {
+                    self.from.consume(length);
+                    return Ok(size);
+                }
+                Ok(Status::Partial) if line.len() < MAX_LINE => {}
+                Ok(Status::Partial) | Err(_) => return Err(Broken::Sender),
+            }
+            self.read().await?;
+        }
+    }
+
+    /// Reads the trailers after the last chunk and drops them.
+    async fn drop_trailers(&mut self) -> Result<(), Broken> {
+        for _ in 0..MAX_TRAILERS {
+            if self.drop_line(MAX_LINE).await? == 0 {
+                return Ok(());
+            }
+        }
+        Err(Broken::Sender)
+    }
+
+    /// Drops a line of at most `longest` bytes that ends in CR LF, and returns its length.
+    async fn drop_line(&mut self, longest: usize) -> Result<usize, Broken> {
+        loop {
+            let held = self.from.held();
+            let mut pairs = held.windows(2).take(longest + 1);
+            if let Some(end) = pairs.position(|pair| pair == b"\r\n") {
+                self.from.consume(end + 2);
+                return Ok(end);
+            }
+            if held.len() >= longest + 2 {
                 return Err(Broken::Sender);
             }
-            if chunks {
-                to.write_all(b"\r\n").await.map_err(receiver)?;
-                count(2);
-            }
-        },
-    }
-}
-
-async fn exactly<R, W>(
-    from: &mut Source<R>,
-    to: &mut W,
-    length: u64,
-    count: &mut impl FnMut(usize),
-) -> Result<(), Broken>
-where
-    R: AsyncRead + Unpin,
-    W: AsyncWrite + Unpin,
-{
-    let mut left = length;
-    while left > 0 {
-        let bytes = from.some().await.map_err(sender)?;
-        if bytes.is_empty() {
-            return Err(Broken::Sender);
+            self.read().await?;
         }
-        let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
-        to.write_all(&bytes[..taken]).await.map_err(receiver)?;
-        from.consume(taken);
-        count(taken);
-        left -= taken as u64;
     }
-    Ok(())
-}
 
-/// Reads the line before a chunk.
-async fn chunk_size<R: AsyncRead + Unpin>(from: &mut Source<R>) -> Result<u64, Broken> {
-    loop {
-        let held = &from.held()[..from.held().len().min(MAX_LINE)];
-        match httparse::parse_chunk_size(held) {
-            Ok(Status::Complete((length, size))) => {
-                from.consume(length);
-                return Ok(size);
-            }
-            Ok(Status::Partial) if held.len() < MAX_LINE => {}
-            Ok(Status::Partial) | Err(_) => return Err(Broken::Sender),
+    /// Reads more; what is ready is written first, because more may be long in coming.
+    async fn read(&mut self) -> Result<(), Broken> {
+        self.write().await?;
+        if self.from.more().await.map_err(sender)? {
+            Ok(())
+        } else {
+            Err(Broken::Sender)
         }
-        more(from).await?;
     }
-}
 
-/// Reads the trailers after the last chunk and drops them.
-async fn trailers<R: AsyncRead + Unpin>(from: &mut Source<R>) -> Result<(), Broken> {
-    for _ in 0..MAX_TRAILERS {
-        if line(from, MAX_LINE).await? == 0 {
+    async fn write(&mut self) -> Result<(), Broken> {
+        if self.ready.is_empty() {
             return Ok(());
         }
-    }
-    Err(Broken::Sender)
-}
-
-/// Reads a line of at most `longest` bytes that ends in CR LF, drops it, and returns its length.
-async fn line<R: AsyncRead + Unpin>(from: &mut Source<R>, longest: usize) -> Result<usize, Broken> {
-    loop {
-        let held = from.held();
-        if let Some(end) = held
-            .windows(2)
-            .take(longest + 1)
-            .position(|pair| pair == b"\r\n")
-        {
-            from.consume(end + 2);
-            return Ok(end);
-        }
-        if held.len() >= longest + 2 {
-            return Err(Broken::Sender);
-        }
-        more(from).await?;
-    }
-}
-
-async fn more<R: AsyncRead + Unpin>(from: &mut Source<R>) -> Result<(), Broken> {
-    if from.more().await.map_err(sender)? {
+        self.to.write_all(&self.ready).await.map_err(receiver)?;
+        (self.count)(self.ready.len());
+        self.ready.clear();
         Ok(())
-    } else {
-        Err(Broken::Sender)
     }
 }
 

@@ -48,6 +48,8 @@ where
     let download = answer(&mut from_origin, to_client, request, traffic, head_bytes);
     let (mut upload, mut download) = (pin!(upload), pin!(download));
     tokio::select! {
+        // An answer that has passed counts, whatever became of the body.
+        biased;
         ended = &mut download => ended,
         ended = &mut upload => match ended {
             // A host that takes no more may have said why.

@@ -215,14 +215,14 @@ fn every_decision_is_written_down() {
                 .address
                 .map_or_else(|| "-".to_owned(), |address| address.to_string());
             format!(
-                "{} {}:{} {address} {} {}: {} | {}",
+                "{} {}:{} {address} {} {}: {} [{}]",
                 one.layer, one.host, one.port, one.allowed, one.kind, one.why, one.hint
             )
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n").replace(&port.to_string(), "PORT"), @r#"
-    proxy api.example:PORT 127.0.0.1 true granted: granted by `api.example:PORT` | 
-    proxy 169.254.169.254:80 - false host_denied: `169.254.169.254:80` is not granted | `grant.network = ["169.254.169.254:80"]` allows it
+    proxy api.example:PORT 127.0.0.1 true granted: granted by `api.example:PORT` []
+    proxy 169.254.169.254:80 - false host_denied: `169.254.169.254:80` is not granted [`grant.network = ["169.254.169.254:80"]` allows it]
     "#);
 }
 
