@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 
 use bailiwick_egress::{Dialer, Proxy, ProxyLimits, ProxyService};
 
-use super::support::{Origin, Run, connect, guard, read, rest};
+use super::support::{Origin, Run, connect, guard, read, rest, wait_until};
 
 fn run_to(origin: &Origin) -> (Run, String) {
     let authority = format!("127.0.0.1:{}", origin.port);
@@ -118,9 +118,7 @@ fn one_service_separates_its_proxies_and_bounds_them_together() {
     // The one place is taken: the other proxy's connection waits for the end of the tunnel.
     let mut refused = connect(to_second);
     refused.write_all(request.as_bytes()).unwrap();
-    while second.log().waits == 0 {
-        std::thread::yield_now();
-    }
+    wait_until(|| second.log().waits > 0);
     assert!(second.log().decisions.is_empty());
     assert_eq!(first.stop().decisions.len(), 1);
     assert!(rest(&mut refused).starts_with("HTTP/1.1 403"));
@@ -139,11 +137,6 @@ fn a_descriptor_that_is_no_listening_socket_fails_the_proxy() {
         let service = ProxyService::start(ProxyService::CONNECTIONS).unwrap();
         let proxy = Proxy::new(Dialer::new(guard("127.0.0.1:1")), ProxyLimits::default());
         let running = service.run(proxy, TcpListener::from(descriptor));
-        loop {
-            if running.failure().is_some() {
-                break;
-            }
-            std::thread::yield_now();
-        }
+        wait_until(|| running.failure().is_some());
     }
 }

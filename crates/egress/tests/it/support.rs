@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bailiwick_core::BoxFuture;
 use bailiwick_egress::{
@@ -244,13 +244,8 @@ impl Origin {
 
     /// Returns what each connection sent, when there were `count`.
     pub(crate) fn seen(&self, count: usize) -> Vec<String> {
-        loop {
-            let seen = self.seen.lock().unwrap().clone();
-            if seen.len() >= count {
-                return seen;
-            }
-            thread::yield_now();
-        }
+        wait_until(|| self.seen.lock().unwrap().len() >= count);
+        self.seen.lock().unwrap().clone()
     }
 }
 
@@ -258,11 +253,20 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     patient(TcpStream::connect(address).unwrap())
 }
 
+/// Waits until something has happened.
+pub(crate) fn wait_until(happened: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !happened() {
+        assert!(start.elapsed() < PATIENCE, "it did not happen");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// A test that waits for what never comes should fail and not hang.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 fn patient(stream: TcpStream) -> TcpStream {
-    stream
-        .set_read_timeout(Some(Duration::from_mins(1)))
-        .unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
