@@ -69,6 +69,15 @@ fn a_refusal_of_head_has_no_body() {
 }
 
 #[test]
+fn a_refusal_arrives_though_the_client_is_still_sending() {
+    let run = Run::new("api.example:80", "");
+    let head = "POST http://evil.example/ HTTP/1.1\r\nContent-Length: 900000\r\n\r\n";
+    let answer = run.ask([head.as_bytes(), &vec![b'x'; 900_000]].concat());
+    assert_eq!(verdict(&answer), "403 host_denied");
+    assert!(answer.ends_with("allows it\n"), "{answer}");
+}
+
+#[test]
 fn a_body_passes_in_both_framings() {
     let origin = Origin::new(|mut stream| {
         let head = read_head(&mut stream);
