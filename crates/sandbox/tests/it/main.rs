@@ -7,6 +7,7 @@
 )]
 
 mod bed;
+mod catalogue;
 mod cost;
 mod coverage;
 mod descriptors;
