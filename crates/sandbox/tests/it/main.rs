@@ -21,7 +21,9 @@ mod limits;
 mod modes;
 mod network;
 mod output;
+mod resources;
 mod selftest;
+mod toctou;
 #[cfg(feature = "weaken")]
 mod weakened;
 

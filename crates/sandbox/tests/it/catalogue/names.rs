@@ -35,7 +35,7 @@ calls! {
     SYS_chmod chown SYS_chown chroot SYS_chroot clock_adjtime SYS_clock_adjtime
     clock_settime SYS_clock_settime clone SYS_clone clone3 SYS_clone3 close SYS_close
     connect SYS_connect copy_file_range SYS_copy_file_range creat SYS_creat delete_module
-    SYS_delete_module dup SYS_dup execve SYS_execve execveat SYS_execveat faccessat
+    SYS_delete_module dup SYS_dup epoll_create1 SYS_epoll_create1 execve SYS_execve execveat SYS_execveat faccessat
     SYS_faccessat faccessat2 SYS_faccessat2 fallocate SYS_fallocate fanotify_init
     SYS_fanotify_init fanotify_mark SYS_fanotify_mark fchdir SYS_fchdir fchmod SYS_fchmod
     fchmodat SYS_fchmodat fchmodat2 SYS_fchmodat2 fchown SYS_fchown fchownat SYS_fchownat
@@ -54,7 +54,7 @@ calls! {
     SYS_lookup_dcookie lremovexattr SYS_lremovexattr lseek SYS_lseek lsetxattr SYS_lsetxattr
     lstat SYS_lstat membarrier SYS_membarrier memfd_create SYS_memfd_create memfd_secret
     SYS_memfd_secret migrate_pages SYS_migrate_pages mkdir SYS_mkdir mkdirat SYS_mkdirat
-    mknod SYS_mknod mknodat SYS_mknodat mmap SYS_mmap modify_ldt SYS_modify_ldt mount
+    mknod SYS_mknod mknodat SYS_mknodat mlock SYS_mlock mlock2 SYS_mlock2 mlockall SYS_mlockall mmap SYS_mmap modify_ldt SYS_modify_ldt mount
     SYS_mount mount_setattr SYS_mount_setattr move_mount SYS_move_mount move_pages
     SYS_move_pages mprotect SYS_mprotect mq_open SYS_mq_open msgget SYS_msgget
     name_to_handle_at SYS_name_to_handle_at newfstatat SYS_newfstatat open SYS_open
@@ -91,8 +91,8 @@ constants! {
     AF_RDS AF_RXRPC AF_TIPC AF_UNIX AF_VSOCK AF_XDP AT_EMPTY_PATH AT_FDCWD
     AT_REMOVEDIR AT_SYMLINK_FOLLOW CLONE_FS CLONE_NEWCGROUP CLONE_NEWIPC CLONE_NEWNET
     CLONE_NEWNS CLONE_NEWPID CLONE_NEWUSER CLONE_NEWUTS F_GETFD F_NOTIFY F_SETFL F_SETLEASE
-    F_SETLK F_SETOWN IPPROTO_DCCP IPPROTO_ICMP IPPROTO_ICMPV6 IPPROTO_MPTCP
-    IPPROTO_RAW IPPROTO_SCTP IPPROTO_TCP LOCK_EX LOCK_NB MAP_PRIVATE MAP_SHARED MFD_EXEC
+    F_SETLK F_SETOWN F_SETPIPE_SZ IPPROTO_DCCP IPPROTO_ICMP IPPROTO_ICMPV6 IPPROTO_MPTCP
+    IPPROTO_RAW IPPROTO_SCTP IPPROTO_TCP LOCK_EX LOCK_NB MAP_ANONYMOUS MAP_LOCKED MAP_PRIVATE MAP_SHARED MFD_EXEC
     MNT_DETACH MSG_DONTWAIT MSG_FASTOPEN MS_BIND MS_PRIVATE MS_REC MS_REMOUNT O_APPEND
     O_CREAT O_DIRECTORY O_NOFOLLOW O_NONBLOCK O_PATH O_RDONLY O_RDWR O_TMPFILE O_TRUNC
     O_WRONLY PROT_EXEC PROT_READ PROT_WRITE PR_CAP_AMBIENT PR_SET_CHILD_SUBREAPER
