@@ -11,6 +11,7 @@ mod catalogue;
 mod cost;
 mod coverage;
 mod descriptors;
+mod differential;
 mod ends;
 mod grants;
 mod honest;

@@ -139,12 +139,13 @@ fn a_folder_that_is_moved_from_beneath_a_process_is_no_way_up() {
     let bed = Bed::new().granted(&granted.at("granted"), Rights::READ_WRITE);
     let program = format!(
         "import os\n\
+         moved = 0\n\
          tops = ['/tmp', '/dev/shm', '/run/rw/tmp', '/run/rw/shm', '/skill/out', '/skill/tmp', {folder:?}]\n\
          for start in tops:\n\
          \x20   for target in tops:\n\
          \x20       try:\n\
          \x20           os.makedirs(start + '/x/y/z', exist_ok=True); os.chdir(start + '/x/y/z')\n\
-         \x20           os.rename(start + '/x/y', target + '/y')\n\
+         \x20           os.rename(start + '/x/y', target + '/y'); moved += 1\n\
          \x20       except OSError: pass\n\
          \x20       for up in range(12):\n\
          \x20           for name in ('secret', 'new'):\n\
@@ -156,7 +157,7 @@ fn a_folder_that_is_moved_from_beneath_a_process_is_no_way_up() {
          \x20               print('made', there) if there in ('/', '/run', '/run/rw', '/skill') else None\n\
          \x20               os.rmdir('../' * up + 'made')\n\
          \x20           except OSError: pass\n\
-         print('end')",
+         print('end' if moved > 0 else 'nothing moved')",
         folder = show(&granted.at("granted")),
     );
     let completion = bed.python(&program);

@@ -7,7 +7,7 @@
 //! to something else, or it would prove nothing. What the attempts are aimed at must be as before.
 
 mod names;
-mod notation;
+pub(crate) mod notation;
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,7 +131,7 @@ impl<'a> Attempt<'a> {
 
 /// What came of system calls.
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Outcome {
+pub(crate) enum Outcome {
     Succeeded,
     /// The errno, and the call that failed.
     Failed(i32, usize),
@@ -141,7 +141,7 @@ enum Outcome {
 
 impl Outcome {
     /// Reads the answers of the attack program.
-    fn all(output: &[u8]) -> BTreeMap<usize, Self> {
+    pub(crate) fn all(output: &[u8]) -> BTreeMap<usize, Self> {
         let text = String::from_utf8_lossy(output);
         let lines = text.lines().filter_map(|line| {
             let mut words = line.split(' ');
@@ -157,7 +157,7 @@ impl Outcome {
     }
 
     /// Says whether it is one of those that are right.
-    fn is_among(&self, expected: &str, attacked: usize) -> bool {
+    pub(crate) fn is_among(&self, expected: &str, attacked: usize) -> bool {
         expected.split('|').any(|right| match (self, right) {
             (Self::Succeeded, right) => right == "ok",
             (Self::Ended(how), right) => how == right,
@@ -268,7 +268,7 @@ fn all_calls(attempts: &[Attempt<'_>], targets: &Targets, side: Side) -> Vec<Cal
 }
 
 /// One line for each attempt, as the attack program reads them.
-fn lines(attempts: &[Calls]) -> String {
+pub(crate) fn lines(attempts: &[Calls]) -> String {
     let numbered = attempts.iter().enumerate();
     numbered.fold(String::new(), |mut text, (number, calls)| {
         let _ = writeln!(text, "k{number} {}", calls.tokens);

@@ -13,7 +13,7 @@ use super::names::{CALLS, CONSTANTS, ERRORS};
 
 /// The calls of one attempt, as the attack program takes them.
 #[derive(Debug)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     /// The tokens, without a key.
     pub(super) tokens: String,
     /// The first call whose failure counts.
@@ -21,10 +21,10 @@ pub(super) struct Calls {
 }
 
 /// Structures by name, as bytes.
-pub(super) type Structures = BTreeMap<&'static str, Vec<u8>>;
+pub(crate) type Structures = BTreeMap<&'static str, Vec<u8>>;
 
 /// Reads the notation.
-pub(super) fn parse(text: &str, structures: &Structures) -> Result<Calls, String> {
+pub(crate) fn parse(text: &str, structures: &Structures) -> Result<Calls, String> {
     let calls = split(text, ';')?;
     let mut tokens = Vec::new();
     let mut attacked = calls.len().saturating_sub(1);
