@@ -10,8 +10,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use bailiwick_policy::{EffectivePolicy, HostPath, Origin, Rights, SandboxPolicy, SyscallProfile};
 use bailiwick_policy::derive;
+use bailiwick_policy::{EffectivePolicy, HostPath, Origin, Rights, SandboxPolicy, SyscallProfile};
 use bailiwick_sandbox::selftest::attack_program;
 use bailiwick_sandbox::{Compiled, Layer, Program, Session, Stdin, spawn};
 use proptest::collection::{btree_set, vec};
@@ -47,7 +47,9 @@ fn case() -> impl Strategy<Value = Case> {
     let folders = btree_set(path, 2..7).prop_map(|folders| {
         let above = |path: &String| -> Vec<String> {
             let ends = path.match_indices('/').map(|(end, _)| end);
-            ends.chain([path.len()]).map(|end| path[..end].to_owned()).collect()
+            ends.chain([path.len()])
+                .map(|end| path[..end].to_owned())
+                .collect()
         };
         folders.iter().flat_map(above).collect::<BTreeSet<_>>()
     });
@@ -139,11 +141,13 @@ impl Tree {
 
     fn grant(&self, grants: &[(Place, u16)]) -> SandboxPolicy {
         let policy = SandboxPolicy::deny_all().with_syscalls(SyscallProfile::Wide);
-        grants.iter().fold(policy, |policy, ((folder, is_file), bits)| {
-            let name = if *is_file { "/file" } else { "" };
-            let path = host_path(&self.at(&self.folders[*folder], name));
-            policy.grant(path, rights(*bits), Origin::Code)
-        })
+        grants
+            .iter()
+            .fold(policy, |policy, ((folder, is_file), bits)| {
+                let name = if *is_file { "/file" } else { "" };
+                let path = host_path(&self.at(&self.folders[*folder], name));
+                policy.grant(path, rights(*bits), Origin::Code)
+            })
     }
 
     /// Every access on every path, with what the model says of it.
@@ -155,7 +159,10 @@ impl Tree {
         };
         let is_above_root = |path: &str| {
             let path = host_path(path);
-            policy.roots().iter().any(|root| root.host_path().starts_with(&path))
+            policy
+                .roots()
+                .iter()
+                .any(|root| root.host_path().starts_with(&path))
         };
         let mut all = Vec::new();
         for folder in &self.folders {
@@ -164,41 +171,87 @@ impl Tree {
             let file = at("/file");
             let mut add = |name, path: &str, calls: String, allowed| {
                 let path = path.to_owned();
-                all.push(Access { name, path, calls, allowed });
+                all.push(Access {
+                    name,
+                    path,
+                    calls,
+                    allowed,
+                });
             };
             for path in [&here, &file, &at("/doomed-folder")] {
                 let seen = !held(path).is_empty() || is_above_root(path);
-                add("see", path, format!("statx(AT_FDCWD, '{path}', 0, 0x7ff, #256)"), seen);
+                add(
+                    "see",
+                    path,
+                    format!("statx(AT_FDCWD, '{path}', 0, 0x7ff, #256)"),
+                    seen,
+                );
             }
             let on = |path: &str, right| held(path).contains(right);
             let with = [
                 ("read", Rights::READ, format!("open('{file}', O_RDONLY)")),
                 ("write", Rights::WRITE, format!("open('{file}', O_WRONLY)")),
-                ("read and write", Rights::READ | Rights::WRITE, format!("open('{file}', O_RDWR)")),
+                (
+                    "read and write",
+                    Rights::READ | Rights::WRITE,
+                    format!("open('{file}', O_RDWR)"),
+                ),
                 (
                     "empty",
                     Rights::READ | Rights::TRUNCATE,
                     format!("open('{}', O_RDONLY|O_TRUNC)", at("/moved")),
                 ),
-                ("truncate", Rights::TRUNCATE, format!("truncate('{file}', 1)")),
-                ("execute", Rights::EXECUTE, format!("execve('{file}', 0, 0)")),
+                (
+                    "truncate",
+                    Rights::TRUNCATE,
+                    format!("truncate('{file}', 1)"),
+                ),
+                (
+                    "execute",
+                    Rights::EXECUTE,
+                    format!("execve('{file}', 0, 0)"),
+                ),
             ];
             for (name, right, calls) in with {
-                let path = if name == "empty" { at("/moved") } else { file.clone() };
+                let path = if name == "empty" {
+                    at("/moved")
+                } else {
+                    file.clone()
+                };
                 let allowed = on(&path, right);
                 add(name, &path, calls, allowed);
             }
             let within = [
-                ("list", Rights::LIST, format!("open('{here}', O_RDONLY|O_DIRECTORY)")),
-                ("make a folder", Rights::CREATE, format!("mkdir('{}', 0o700)", at("/new-folder"))),
-                ("make a link", Rights::CREATE, format!("symlink('x', '{}')", at("/new-link"))),
+                (
+                    "list",
+                    Rights::LIST,
+                    format!("open('{here}', O_RDONLY|O_DIRECTORY)"),
+                ),
+                (
+                    "make a folder",
+                    Rights::CREATE,
+                    format!("mkdir('{}', 0o700)", at("/new-folder")),
+                ),
+                (
+                    "make a link",
+                    Rights::CREATE,
+                    format!("symlink('x', '{}')", at("/new-link")),
+                ),
                 (
                     "make a pipe",
                     Rights::MKFIFO,
                     format!("mknod('{}', S_IFIFO|0o600, 0)", at("/new-pipe")),
                 ),
-                ("delete", Rights::DELETE, format!("unlink('{}')", at("/doomed"))),
-                ("delete a folder", Rights::DELETE, format!("rmdir('{}')", at("/doomed-folder"))),
+                (
+                    "delete",
+                    Rights::DELETE,
+                    format!("unlink('{}')", at("/doomed")),
+                ),
+                (
+                    "delete a folder",
+                    Rights::DELETE,
+                    format!("rmdir('{}')", at("/doomed-folder")),
+                ),
             ];
             for (name, right, calls) in within {
                 let allowed = on(&here, right);
@@ -271,11 +324,22 @@ fn compare(case: &Case) -> Result<usize, String> {
                 return Err(format!("the {run} run broke off: {}", shown(&completion)));
             };
             // What has no format has been executed.
-            let right = if access.allowed { "ok|ENOEXEC" } else { "EACCES|EROFS|EXDEV|ENOENT|EPERM" };
+            let right = if access.allowed {
+                "ok|ENOEXEC"
+            } else {
+                "EACCES|EROFS|EXDEV|ENOENT|EPERM"
+            };
             if !outcome.is_among(right, 0) {
-                let Access { name, path, allowed, .. } = access;
+                let Access {
+                    name,
+                    path,
+                    allowed,
+                    ..
+                } = access;
                 let model = if *allowed { "allows" } else { "denies" };
-                wrong.push(format!("{name} {path}: the model {model} it, the kernel: {outcome}"));
+                wrong.push(format!(
+                    "{name} {path}: the model {model} it, the kernel: {outcome}"
+                ));
             }
         }
         if !wrong.is_empty() {
@@ -294,7 +358,9 @@ fn compare(case: &Case) -> Result<usize, String> {
 fn kernel_knows_every_right() -> bool {
     let layers = host().layers();
     layers.is_in_force(Layer::Landlock)
-        && layers.landlock().is_some_and(|landlock| landlock.abi() >= 3)
+        && layers
+            .landlock()
+            .is_some_and(|landlock| landlock.abi() >= 3)
 }
 
 fn run(mut runner: TestRunner) {
@@ -355,8 +421,14 @@ fn the_kernel_answers_as_the_model_for_each_right_alone() {
             case(vec![((1, false), all)], vec![((1, false), one)]),
             case(vec![((1, false), one)], vec![((1, false), all)]),
             case(vec![((1, true), one)], vec![((1, true), all)]),
-            case(vec![((0, false), all)], vec![((1, false), one), ((2, false), 1)]),
-            case(vec![((0, false), all)], vec![((1, false), 1), ((2, false), one)]),
+            case(
+                vec![((0, false), all)],
+                vec![((1, false), one), ((2, false), 1)],
+            ),
+            case(
+                vec![((0, false), all)],
+                vec![((1, false), 1), ((2, false), one)],
+            ),
         ] {
             compare(&case).unwrap_or_else(|why| panic!("{}: {why}", rights(one)));
         }

@@ -3,6 +3,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::panic,
     reason = "tests prepare the host's side and fail loudly"
 )]
 

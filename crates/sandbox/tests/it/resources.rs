@@ -9,6 +9,8 @@ use bailiwick_sandbox::{End, Layer, spawn};
 use crate::bed::{Bed, alive, command, has, open_folder, shown, stdout};
 
 const MIB: u64 = 1 << 20;
+/// The descriptors of a run that opens many pipes.
+const FILES: u32 = 2000;
 
 /// R06.
 #[test]
@@ -16,7 +18,6 @@ fn memory_in_the_buffers_of_pipes_is_the_runs_own() {
     if !has("/usr/bin/python3") {
         return;
     }
-    const FILES: u32 = 2000;
     let bed = Bed::new().limited(|limits| limits.with_memory(48 * MIB).with_files(FILES));
     let completion = bed.python(
         "import os\n\
@@ -103,7 +104,10 @@ fn output_that_trickles_does_not_delay_the_deadline() {
 #[test]
 fn a_script_that_waits_for_input_finds_its_end() {
     let bed = Bed::new();
-    assert_eq!(bed.prints("read line; echo \"$?\"; cat; echo end"), "1\nend\n");
+    assert_eq!(
+        bed.prints("read line; echo \"$?\"; cat; echo end"),
+        "1\nend\n"
+    );
 }
 
 /// R22.
@@ -205,5 +209,10 @@ fn nothing_that_a_run_plants_is_there_for_the_next() {
         assert_eq!(alive("77.625"), 0);
     }
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
-    assert_eq!(run("bash -ic 'echo own' 2>/dev/null; true").matches("planted").count(), 0);
+    assert_eq!(
+        run("bash -ic 'echo own' 2>/dev/null; true")
+            .matches("planted")
+            .count(),
+        0
+    );
 }

@@ -8,9 +8,7 @@ use bailiwick_core::Code;
 use bailiwick_policy::Rights;
 use bailiwick_sandbox::{ConfinedCommand, End, spawn};
 
-use crate::bed::{
-    Bed, alive, alone, command, has, is_alone, open_folder, shown, stdout,
-};
+use crate::bed::{Bed, alive, alone, command, has, is_alone, open_folder, shown, stdout};
 
 /// A granted folder with a secret beside it.
 struct Granted {
@@ -55,7 +53,9 @@ fn a_granted_folder_that_becomes_a_link_does_not_lead_to_its_target() {
 fn a_grant_inside_a_session_root_that_is_a_link_is_refused() {
     let granted = Granted::new();
     symlink(granted.parent.path(), granted.at("granted/way")).expect("a link");
-    let session = Bed::new().granted(&granted.at("granted"), Rights::READ_ONLY).policy;
+    let session = Bed::new()
+        .granted(&granted.at("granted"), Rights::READ_ONLY)
+        .policy;
     let bed = Bed::new().granted(&granted.at("granted/way"), Rights::READ_ONLY);
     let policy = bailiwick_policy::derive(&session, &bed.policy).expect("it lies within");
     let session = bailiwick_sandbox::Session::open(policy.session_roots()).expect("a session");
@@ -170,8 +170,14 @@ fn a_folder_that_is_moved_from_beneath_a_process_is_no_way_up() {
 fn no_variable_of_the_hosts_reaches_an_interpreter() {
     const TEST: &str = "toctou::no_variable_of_the_hosts_reaches_an_interpreter";
     const NAMES: [&str; 8] = [
-        "ENV", "BASH_ENV", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "NODE_OPTIONS",
-        "GIT_CONFIG_GLOBAL", "PERL5OPT",
+        "ENV",
+        "BASH_ENV",
+        "PYTHONSTARTUP",
+        "PYTHONPATH",
+        "PYTHONHOME",
+        "NODE_OPTIONS",
+        "GIT_CONFIG_GLOBAL",
+        "PERL5OPT",
     ];
     if !is_alone() {
         let folder = open_folder();
@@ -182,7 +188,11 @@ fn no_variable_of_the_hosts_reaches_an_interpreter() {
             test.env(name, &planted);
         }
         let output = test.output().expect("a test run");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         return;
     }
     let bed = Bed::new();
@@ -201,7 +211,10 @@ fn what_a_run_may_write_is_not_where_an_interpreter_looks() {
         return;
     }
     let bed = Bed::new();
-    bed.file("show.py", "import sys; print([p for p in sys.path if p.startswith(('/run', '/tmp'))])");
+    bed.file(
+        "show.py",
+        "import sys; print([p for p in sys.path if p.startswith(('/run', '/tmp'))])",
+    );
     let completion = bed.run(&["/usr/bin/python3", "-B", "/skill/show.py"]);
     assert_eq!(stdout(&completion), "[]\n", "{}", shown(&completion));
 }
@@ -219,7 +232,11 @@ fn an_argument_that_looks_like_an_option_is_the_scripts() {
         return;
     }
     bed.file("show.py", "import sys; print(*sys.argv[1:], sep=';')");
-    let words = [&["/usr/bin/python3", "-B", "/skill/show.py"], arguments.as_slice()].concat();
+    let words = [
+        &["/usr/bin/python3", "-B", "/skill/show.py"],
+        arguments.as_slice(),
+    ]
+    .concat();
     let completion = bed.run(&words);
     assert_eq!(stdout(&completion), "-c;echo planted;-i;--rcfile;-;--;-s\n");
 }

@@ -19,9 +19,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use bailiwick_policy::Rights;
-use bailiwick_sandbox::{
-    Host, Layer, SandboxError, Stdin, spawn,
-};
+use bailiwick_sandbox::{Host, Layer, SandboxError, Stdin, spawn};
 use serde::Deserialize;
 
 use self::notation::{Calls, errno, errno_name, parse};
@@ -87,7 +85,8 @@ impl Table {
             };
             attempts.iter().map(move |attempt| (row, attempt))
         });
-        rows.map(|(row, attempt)| Attempt::read(row, attempt)).collect()
+        rows.map(|(row, attempt)| Attempt::read(row, attempt))
+            .collect()
     }
 }
 
@@ -162,9 +161,7 @@ impl Outcome {
             (Self::Succeeded, right) => right == "ok",
             (Self::Ended(how), right) => how == right,
             (Self::Failed(number, at), right) => match right.split_once('@') {
-                Some((name, place)) => {
-                    errno(name) == Some(*number) && place.parse() == Ok(*at)
-                }
+                Some((name, place)) => errno(name) == Some(*number) && place.parse() == Ok(*at),
                 None => errno(right) == Some(*number) && *at >= attacked,
             },
         })
@@ -200,8 +197,8 @@ fn attack(host: &Host, granted: bool, missing: &str) -> Result<Vec<String>, Sand
         let mut attempts = table.attempts(Way::Calls);
         attempts.retain(concerns);
         let parsed = all_calls(&attempts, &targets, Side::Confined);
-        let made = command(&[&program, "calls"])
-            .with_stdin(Stdin::Bytes(lines(&parsed).into_bytes()));
+        let made =
+            command(&[&program, "calls"]).with_stdin(Stdin::Bytes(lines(&parsed).into_bytes()));
         let completion = spawn(&calls, made)?.wait();
         let outcomes = Outcome::all(stdout(&completion).as_bytes());
         for (number, (attempt, calls)) in attempts.iter().zip(&parsed).enumerate() {
@@ -232,13 +229,20 @@ fn attack(host: &Host, granted: bool, missing: &str) -> Result<Vec<String>, Sand
             }
         }
     }
-    wrong.extend(targets.heard().into_iter().map(|what| format!("the host was reached: {what}")));
+    wrong.extend(
+        targets
+            .heard()
+            .into_iter()
+            .map(|what| format!("the host was reached: {what}")),
+    );
     let after = (
         snapshot(&targets.place(Side::Confined)),
         snapshot(&targets.grants(Side::Confined).join("ro")),
     );
     if before != after {
-        wrong.push(format!("the targets have changed: {before:#?} to {after:#?}"));
+        wrong.push(format!(
+            "the targets have changed: {before:#?} to {after:#?}"
+        ));
     }
     Ok(wrong)
 }
@@ -290,7 +294,10 @@ fn script(attempts: &[Attempt<'_>], targets: &Targets, side: Side) -> String {
 fn sections(printed: &str) -> BTreeMap<usize, String> {
     let sections = printed.split(MARK).filter_map(|section| {
         let (number, printed) = section.split_once('\n')?;
-        Some((number.parse().ok()?, printed.trim_end_matches('\n').to_owned()))
+        Some((
+            number.parse().ok()?,
+            printed.trim_end_matches('\n').to_owned(),
+        ))
     });
     sections.collect()
 }
@@ -348,7 +355,11 @@ fn every_row_of_the_catalogue_is_in_the_table_with_an_attempt() {
     for row in &table.row {
         assert!(row.calls.len() + row.shell.len() > 0, "{}", row.id);
     }
-    for attempt in [Way::Calls, Way::Shell].map(|way| table.attempts(way)).iter().flatten() {
+    for attempt in [Way::Calls, Way::Shell]
+        .map(|way| table.attempts(way))
+        .iter()
+        .flatten()
+    {
         for name in &attempt.without {
             name.parse::<Layer>().expect("a layer");
         }
@@ -380,7 +391,11 @@ fn no_attempt_of_the_catalogue_gets_more_where_a_layer_is_missing() {
             match attack(&host().clone().without(layer), granted, layer.as_str()) {
                 Ok(wrong) => {
                     ran += 1;
-                    all.extend(wrong.into_iter().map(|line| format!("without {layer}: {line}")));
+                    all.extend(
+                        wrong
+                            .into_iter()
+                            .map(|line| format!("without {layer}: {line}")),
+                    );
                 }
                 Err(SandboxError::Unavailable { .. }) => {}
                 Err(error) => all.push(format!("without {layer}: {error}")),
@@ -406,7 +421,9 @@ fn what_the_catalogue_denies_is_not_denied_without_confinement() {
         .spawn()
         .expect("a control");
     let mut stdin = control.stdin.take().expect("its input");
-    stdin.write_all(lines(&parsed).as_bytes()).expect("it reads");
+    stdin
+        .write_all(lines(&parsed).as_bytes())
+        .expect("it reads");
     drop(stdin);
     let output = control.wait_with_output().expect("it ends");
     let outcomes = Outcome::all(&output.stdout);
@@ -427,10 +444,16 @@ fn what_the_catalogue_denies_is_not_denied_without_confinement() {
         .expect("a control");
     let printed = sections(&String::from_utf8_lossy(&output.stdout));
     for (number, attempt) in attempts.iter().enumerate() {
-        if printed.get(&number).is_none_or(|printed| printed == attempt.expected) {
+        if printed
+            .get(&number)
+            .is_none_or(|printed| printed == attempt.expected)
+        {
             wrong.push(format!("{}: {}", attempt.row.id, attempt.text));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(!targets.heard().is_empty(), "the host hears what reaches it");
+    assert!(
+        !targets.heard().is_empty(),
+        "the host hears what reaches it"
+    );
 }

@@ -13,7 +13,6 @@ macro_rules! constants {
     ($($name:ident)*) => {
         /// Constants, as the calls that take them read them.
         #[expect(
-            clippy::cast_lossless,
             clippy::cast_possible_wrap,
             reason = "the C library gives them many types"
         )]

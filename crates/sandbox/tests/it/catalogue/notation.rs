@@ -37,8 +37,12 @@ pub(crate) fn parse(text: &str, structures: &Structures) -> Result<Calls, String
             }
             None => call,
         };
-        let (name, rest) = call.split_once('(').ok_or(format!("no call: {call}"))?;
-        let inner = rest.strip_suffix(')').ok_or(format!("no end: {call}"))?;
+        let (name, rest) = call
+            .split_once('(')
+            .ok_or_else(|| format!("no call: {call}"))?;
+        let inner = rest
+            .strip_suffix(')')
+            .ok_or_else(|| format!("no end: {call}"))?;
         for argument in split(inner, ',')? {
             push(argument.trim(), structures, &mut tokens)?;
         }

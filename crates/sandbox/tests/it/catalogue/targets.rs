@@ -184,11 +184,20 @@ impl Targets {
         let mut rule = 1_u64.to_ne_bytes().to_vec();
         rule.extend(4_i32.to_ne_bytes());
         Structures::from([
-            ("tcp", inet(self.tcp.local_addr().expect("an address").port())),
-            ("udp", inet(self.udp.local_addr().expect("an address").port())),
+            (
+                "tcp",
+                inet(self.tcp.local_addr().expect("an address").port()),
+            ),
+            (
+                "udp",
+                inet(self.udp.local_addr().expect("an address").port()),
+            ),
             ("any", inet(0)),
             ("unix", unix(&at("socket"))),
-            ("unix_alias", unix(&format!("/proc/self/root{}", at("socket")))),
+            (
+                "unix_alias",
+                unix(&format!("/proc/self/root{}", at("socket"))),
+            ),
             ("unix_granted", unix(&granted)),
             ("docker", unix("/var/run/docker.sock")),
             ("by_descriptor", unix("/proc/self/fd/3")),
