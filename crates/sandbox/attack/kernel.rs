@@ -10,6 +10,7 @@ pub mod number {
     pub const RT_SIGACTION: usize = 13;
     pub const SHMGET: usize = 29;
     pub const PAUSE: usize = 34;
+    pub const ALARM: usize = 37;
     pub const SOCKET: usize = 41;
     pub const CONNECT: usize = 42;
     pub const SENDTO: usize = 44;

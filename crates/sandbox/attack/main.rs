@@ -9,6 +9,7 @@
 #![no_std]
 #![no_main]
 
+mod calls;
 mod kernel;
 mod say;
 mod selftest;
@@ -56,7 +57,7 @@ fn run(arguments: Words, environment: Environment) -> i32 {
 fn usage() -> i32 {
     say::line(&[
         b"usage: attack FILE | read PATH | connect IPV4 PORT | fork LIMIT | allocate MIB | loop | \
-          write MIB | daemon | pause | control KEY=VALUE... | selftest KEY=VALUE...",
+          write MIB | daemon | pause | calls | control KEY=VALUE... | selftest KEY=VALUE...",
     ]);
     2
 }

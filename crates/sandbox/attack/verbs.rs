@@ -2,6 +2,7 @@
 
 use core::ffi::CStr;
 
+use crate::calls;
 use crate::kernel::{self, Address, Environment, number};
 use crate::say::{self, Number};
 use crate::selftest;
@@ -19,6 +20,7 @@ pub fn run(words: &Words, environment: Environment) -> Option<i32> {
         b"loop" => endless(),
         b"daemon" => daemon(),
         b"pause" => wait_to_be_killed(),
+        b"calls" => calls::run(),
         b"control" => selftest::control(words, environment),
         b"selftest" => selftest::run(words, environment),
         _ => return None,

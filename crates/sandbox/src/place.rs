@@ -87,8 +87,12 @@ impl Place {
         writer.word(owner.unwrap_or(NONE));
         writer.word(network.unwrap_or(NONE));
         writer.word(joined.unwrap_or(NONE));
-        // The rulesets follow the namespace.
-        writer.word(joined.map_or(NONE, |namespace| namespace + 1));
+        // The rulesets, if it has some, follow the namespace.
+        let brings_rules = template
+            .as_ref()
+            .is_some_and(|template| template.has_rules());
+        let rulesets = joined.filter(|_| brings_rules);
+        writer.word(rulesets.map_or(NONE, |namespace| namespace + 1));
         writer.limits(compiled.resources());
         write_root(
             compiled,

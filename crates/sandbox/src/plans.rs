@@ -62,7 +62,10 @@ pub(crate) fn write_root(
 
 /// Writes what Landlock handles and the rules of both layers, the session's first.
 pub(crate) fn write_landlock(compiled: &Compiled, writer: &mut Writer, extent: Extent) {
-    let Some((abi, handled)) = &compiled.handled else {
+    let handled = compiled.handled.as_ref();
+    // A template without rules brings no layer.
+    let is_written = extent != Extent::Template || !compiled.root.rules(extent).is_empty();
+    let Some((abi, handled)) = handled.filter(|_| is_written) else {
         for _ in 0..3 {
             writer.long(0);
         }

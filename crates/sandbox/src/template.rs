@@ -20,6 +20,11 @@ pub(crate) struct Template {
 }
 
 impl Template {
+    /// Says whether it brings the rulesets; else a run makes its own.
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.rulesets.is_empty()
+    }
+
     /// Returns what accompanies a run's plan: the namespace, then the rulesets.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let rulesets = self.rulesets.iter().map(AsFd::as_fd);

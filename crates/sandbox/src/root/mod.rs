@@ -69,7 +69,9 @@ pub(crate) struct Root {
     parts: Vec<Part>,
     sources: Vec<OwnedFd>,
     rules: Vec<Rule>,
-    /// The rules on a template, where one can stand for every run.
+    /// Whether runs can begin from a template.
+    has_template: bool,
+    /// The rules on it, where they are the same in every run.
     template_rules: Option<Vec<Rule>>,
     /// Inside paths beneath which the host's own tree stands.
     bound: Vec<String>,
@@ -138,16 +140,15 @@ impl Root {
     /// Returns the Landlock rules on a root that is made to an extent.
     pub(crate) fn rules(&self, extent: Extent) -> &[Rule] {
         match (extent, &self.template_rules) {
-            (Extent::Whole, _) | (Extent::Template, None) => &self.rules,
+            (Extent::Whole, _) | (Extent::Rest, None) => &self.rules,
             (Extent::Template, Some(rules)) => rules,
-            // They come with the template.
-            (Extent::Rest, _) => &[],
+            (Extent::Template, None) | (Extent::Rest, Some(_)) => &[],
         }
     }
 
     /// Says whether runs can begin from a template.
     pub(crate) fn has_template(&self) -> bool {
-        self.template_rules.is_some()
+        self.has_template
     }
 
     /// Returns the descriptors that the binds need, in the order of their numbers.
@@ -510,39 +511,32 @@ impl Root {
 
     /// Says in rules what all parts allow.
     ///
-    /// A root that hides the host's holds nothing but what a run may read; where that includes each
-    /// grant, one rule says so. Then nothing that a run makes anew needs a rule on itself: `/proc`
-    /// is read, and the scratch is written by a rule on the folder above it, whose own mode keeps
-    /// the run, which is not its owner, from the scratch's first level. Such rules can be a
-    /// template's.
+    /// A root that hides the host's and holds no grant is nothing but what a run may read, and one
+    /// rule says so. Then nothing that a run makes anew needs a rule on itself: `/proc` is read, and
+    /// the scratch is written by a rule on the folder above it, whose own mode keeps the run, which
+    /// is not its owner, from the scratch's first level. Such rules are a template's; with grants,
+    /// whose folders above may not be listed, each run makes its own.
     fn layer_rules(&mut self, shape: Shape) {
-        let all_read = self.rules.iter().all(|rule| {
-            let least = if rule.directory {
-                Rights::READ_ONLY
-            } else {
-                Rights::READ
-            };
-            rule.session.contains(least) && rule.derived.contains(least)
-        });
-        if !(shape.prepared_root && all_read) {
-            self.rules = without_covered(std::mem::take(&mut self.rules));
-            return;
-        }
-        self.rule("/", true, Rights::READ_ONLY);
         let of_run = [SCRATCH.to_owned(), "/proc".to_owned()];
-        if shape.run_uid && !self.bound.iter().any(|place| is_beneath(place, &of_run)) {
-            let rules = self.rules.iter();
-            let mut rules: Vec<_> = rules
-                .filter(|rule| !is_beneath(&rule.path, &of_run))
-                .cloned()
-                .collect();
-            rules.push(Rule {
-                path: SCRATCH_PARENT.to_owned(),
-                directory: true,
-                session: scratch_rights(),
-                derived: scratch_rights(),
-            });
-            self.template_rules = Some(without_covered(rules));
+        let is_hidden = self.bound.iter().any(|place| is_beneath(place, &of_run));
+        self.has_template = shape.run_uid && shape.prepared_root && !is_hidden;
+        let grants_nothing = self.parts.iter().all(|part| part.owner().is_none());
+        if shape.prepared_root && grants_nothing {
+            self.rule("/", true, Rights::READ_ONLY);
+            if self.has_template {
+                let rules = self.rules.iter();
+                let mut rules: Vec<_> = rules
+                    .filter(|rule| !is_beneath(&rule.path, &of_run))
+                    .cloned()
+                    .collect();
+                rules.push(Rule {
+                    path: SCRATCH_PARENT.to_owned(),
+                    directory: true,
+                    session: scratch_rights(),
+                    derived: scratch_rights(),
+                });
+                self.template_rules = Some(without_covered(rules));
+            }
         }
         self.rules = without_covered(std::mem::take(&mut self.rules));
     }

@@ -215,10 +215,13 @@ const RULES: &[Rule] = &[
     // Making, moving and removing names; Landlock decides beneath which directories. The kernel
     // itself drops the set-id bits of a new directory, and `cp -r` passes those of the old one.
     rule(Strict, Needs::Nothing, Grant::Always, &[
-        Call::mkdir, Call::mkdirat, Call::rmdir, Call::rename, Call::renameat, Call::renameat2,
-        Call::unlink, Call::unlinkat, Call::symlink, Call::symlinkat, Call::link, Call::linkat,
+        Call::mkdir, Call::mkdirat, Call::rmdir, Call::rename, Call::renameat, Call::unlink,
+        Call::unlinkat, Call::symlink, Call::symlinkat, Call::link, Call::linkat,
         Call::truncate,
     ]),
+    // RENAME_NOREPLACE and RENAME_EXCHANGE. Not RENAME_WHITEOUT, which leaves a device behind that
+    // Landlock does not judge: it hides a file of the same name below an overlay.
+    rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(4, !3, &[0])]), &[Call::renameat2]),
     // Modes and owners through a descriptor, which an open that Landlock judged has given. Never
     // the set-id bits: where owners are mapped, what the run writes belongs to the place's owner.
     rule(Strict, Needs::Nothing, Grant::When(&[Arg::Masked(1, SET_ID, &[0])]), &[Call::fchmod]),

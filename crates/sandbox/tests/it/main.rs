@@ -3,13 +3,16 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::panic,
     reason = "tests prepare the host's side and fail loudly"
 )]
 
 mod bed;
+mod catalogue;
 mod cost;
 mod coverage;
 mod descriptors;
+mod differential;
 mod disk;
 mod ends;
 mod grants;
@@ -23,9 +26,11 @@ mod modes;
 mod network;
 mod output;
 mod places;
+mod resources;
 mod selftest;
 mod skill;
 mod time;
+mod toctou;
 mod unkillable;
 #[cfg(feature = "weaken")]
 mod weakened;
