@@ -379,6 +379,7 @@ fn no_attempt_of_the_catalogue_gets_more_beside_granted_folders() {
 }
 
 /// What one layer no longer closes another must, or the run is refused.
+#[cfg(not(feature = "weaken"))]
 #[test]
 fn no_attempt_of_the_catalogue_gets_more_where_a_layer_is_missing() {
     let mut ran = 0;
@@ -456,4 +457,17 @@ fn what_the_catalogue_denies_is_not_denied_without_confinement() {
         !targets.heard().is_empty(),
         "the host hears what reaches it"
     );
+}
+
+/// The table itself can fail: where a layer is missing in truth, it says what has become open.
+#[cfg(feature = "weaken")]
+#[test]
+fn the_table_shows_what_a_weakened_host_lets_through() {
+    for (layer, row) in [(Layer::PreparedRoot, "F17"), (Layer::Rlimits, "F45")] {
+        let wrong = attack(&host().clone().without(layer), false, "").expect("runs");
+        assert!(
+            wrong.iter().any(|line| line.starts_with(row)),
+            "{layer}: {wrong:#?}"
+        );
+    }
 }
