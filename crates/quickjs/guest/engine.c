@@ -56,9 +56,15 @@ static void *checked_realloc(void *opaque, void *from, size_t size) {
   return size == 0 ? made : checked(made);
 }
 
+/* The engine does not know that this libc can tell, and would count eight bytes for each block: it
+ * would hardly ever look for cycles. */
+extern size_t malloc_usable_size(void *block);
+
+static size_t usable_size(const void *block) { return malloc_usable_size((void *)block); }
+
 JSRuntime *bailiwick_new_runtime(void) {
   static const JSMallocFunctions functions = {
-      checked_calloc, checked_malloc, js_def_free, checked_realloc, js__malloc_usable_size,
+      checked_calloc, checked_malloc, js_def_free, checked_realloc, usable_size,
   };
   bailiwick_restore_reserve();
   return JS_NewRuntime2(&functions, NULL);

@@ -70,6 +70,11 @@ static void answer_nothing(void) {
 /* Has the prelude report the pending exception; where even that throws, says so without words. */
 static void report_exception(void) {
   JSValue thrown = JS_GetException(context);
+  /* The engine had no memory to make what it would have thrown. */
+  if (JS_IsUninitialized(thrown)) {
+    answer_nothing();
+    return;
+  }
   JSValue result = JS_Call(context, entries[THREW], JS_UNDEFINED, 1, &thrown);
   if (JS_IsException(result)) answer_nothing();
   JS_FreeValue(context, result);
@@ -442,7 +447,7 @@ static void fill_gaps(void) {
 }
 
 /* Bytes that a call may allocate before the engine looks for cycles. */
-enum { GC_HEADROOM = 1024 * 1024 };
+enum { GC_HEADROOM = 512 * 1024 };
 
 EXPORT("wizer-initialize") void guest_initialize(void) {
   __wasm_call_ctors();

@@ -88,9 +88,18 @@ function stackText(error) {
   return slice(text, 0, MAX_STACK);
 }
 
+// Says whether the engine may have thrown for want of memory: what it throws then depends on what
+// it had no memory for. The host asks only where it refused some.
 function isOutOfMemory(thrown) {
   try {
-    return thrown instanceof InternalError && thrown.message === "out of memory";
+    // The second is no value of the language: it stands for none in the engine.
+    if (thrown === null || typeof thrown === "unknown") {
+      return true;
+    }
+    const isOfEngine = thrown instanceof InternalError || thrown instanceof SyntaxError;
+    const { message } = thrown;
+    return isOfEngine && typeof message === "string"
+      && (startsWith(message, "out of memory") || message === "Invalid error message");
   } catch {
     return false;
   }
@@ -101,7 +110,8 @@ function describeThrown(thrown) {
   if (!isErrorObject(thrown)) {
     const type = thrown === null ? "null" : typeof thrown;
     const message = type === "string" ? slice(thrown, 0, MAX_MESSAGE) : "";
-    return `{"name":"","message":${stringifyJson(message)},"stack":"","type":"${type}"}`;
+    const json = `{"name":"","message":${stringifyJson(message)},"stack":"","type":"${type}"`;
+    return isOutOfMemory(thrown) ? `${json},"outOfMemory":true}` : `${json}}`;
   }
   const name = stringifyJson(slice(readText(thrown, "name") || "Error", 0, 128));
   const message = stringifyJson(slice(readText(thrown, "message"), 0, MAX_MESSAGE));

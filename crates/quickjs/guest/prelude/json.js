@@ -115,7 +115,9 @@ function count(state, depth, parts) {
 // The two loops below are the cost of every answer: texts and finite numbers need no call.
 
 function plainList(state, list, depth) {
-  const { length } = list;
+  // A proxy of a list can claim any length.
+  const { length: claimed } = list;
+  const length = typeof claimed === "number" && claimed > 0 ? trunc(claimed) : 0;
   count(state, depth, length);
   const copy = [];
   if (state.patched) {
