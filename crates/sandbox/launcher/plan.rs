@@ -44,11 +44,7 @@ pub enum PlanError {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(launcher),
-    expect(
-        clippy::exhaustive_enums,
-        clippy::large_enum_variant,
-        reason = "the launcher handles every mode, and has no heap"
-    )
+    expect(clippy::exhaustive_enums, reason = "the launcher handles every mode")
 )]
 pub enum Plan<'a> {
     /// Make the namespaces of a run and wait for its program.

@@ -16,11 +16,11 @@ mod part;
 mod weakened;
 
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
 use bailiwick_policy::{EffectivePolicy, HostPath, Rights};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, fstat, lstat};
 
 pub(crate) use self::part::Owner;
 use self::part::{Content, Part};
@@ -162,6 +162,15 @@ impl Root {
         owners.sort_unstable();
         owners.dedup();
         owners
+    }
+
+    /// Says whether each granted place is still where it was opened. Where one is not, the launch
+    /// that binds it says so.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let granted = self.parts.iter().filter_map(Part::granted_source);
+        granted
+            .filter_map(|source| self.sources.get(source))
+            .all(is_at_its_name)
     }
 
     /// Names the part with a number, for an error at its step.
@@ -544,6 +553,15 @@ impl Root {
     fn is_shown(&self, path: &str) -> bool {
         is_beneath(path, &self.bound)
     }
+}
+
+/// Compares what a descriptor pins with what its name leads to now.
+fn is_at_its_name(pinned: &OwnedFd) -> bool {
+    let name = fs::read_link(format!("/proc/self/fd/{}", pinned.as_raw_fd()));
+    let (Ok(name), Ok(held)) = (name, fstat(pinned)) else {
+        return false;
+    };
+    lstat(&name).is_ok_and(|found| (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino))
 }
 
 /// Drops rules that give nothing beyond what a rule above gives: Landlock adds rights up along a

@@ -47,7 +47,7 @@ s = os.open('out/m', os.O_RDONLY); d = os.open('out/n', os.O_WRONLY | os.O_CREAT
         "import os, getpass, pwd, grp, platform, resource, sys, time, socket, locale, sysconfig
 print(getpass.getuser(), pwd.getpwuid(os.getuid()).pw_dir, grp.getgrgid(os.getgid()).gr_name, os.cpu_count() > 0, len(os.sched_getaffinity(0)) > 0, platform.system(), socket.gethostname())
 print(os.getcwd(), sys.argv[0], os.path.expanduser('~'), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0, resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 64, time.monotonic() > 0)
-resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)); print(resource.getrlimit(resource.RLIMIT_NOFILE), os.nice(1) > 0, len(os.urandom(4)), os.get_terminal_size.__name__, sys.stdin.read() == '', os.isatty(1), os.times().user >= 0)",
+resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)); print(resource.getrlimit(resource.RLIMIT_NOFILE), os.nice(1) == os.nice(0), len(os.urandom(4)), os.get_terminal_size.__name__, sys.stdin.read() == '', os.isatty(1), os.times().user >= 0)",
         "skill /run/rw/home skill True True Linux skill\n/skill probe2.py /run/rw/home True True True\n(32, 32) True 4 get_terminal_size True False True\n",
     ),
     probe(
