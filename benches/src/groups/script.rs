@@ -1,20 +1,27 @@
 //! What the confinement of tier 3 adds to starting a program.
 
+mod bwrap;
+mod layers;
+mod load;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bailiwick::sandbox::{
     Base, Compiled, ConfinedCommand, End, Host, HostConfig, Program, Session, spawn,
 };
-use bailiwick::sandbox_policy::{HostPath, Origin, SandboxPolicy, derive};
+use bailiwick::sandbox_policy::{
+    HostPath, Limits, Net, Origin, RunLimits, SandboxPolicy, ThreatClass, derive,
+};
 use bailiwick::scripts::Interpreter;
 use bailiwick::{Decision, InMemorySkill, InMemorySource, SkillManager, gate_fn};
 use serde_json::json;
 
-use crate::measure::{BoxError, Sample, interleaved, timed};
+use crate::measure::{BoxError, Sample, Variant, interleaved, timed};
 use crate::report::Report;
 
 pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError> {
@@ -25,29 +32,53 @@ pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError
         Ok(target) => target,
         Err(why) => {
             for name in [
-                "spawn.raw",
-                "script.default",
+                SPAWN,
+                DEFAULT,
                 "script.default.1gib_host",
+                "script.network",
+                "script.warm",
                 "script.user",
                 "script.call",
+                "script.kill",
+                "bwrap.strict",
             ] {
                 report.absent(name, why.to_string());
             }
             return Ok(());
         }
     };
-    let confined = Confined::new(folder.path(), &target)?;
+    let host = Host::probe(HostConfig::shared_or(folder.path().join("state")))?;
+    let confined = Confined::new(&host, &target, &Net::None)?;
+    let networked = Confined::new(&host, &target, &Net::Loopback)?;
+    let warm = Confined::new(&host, &target, &Net::None)?;
     let caller = Caller::new(folder.path(), &target)?;
-    report.add(interleaved(
-        vec![
-            ("spawn.raw", Box::new(|| raw(&target))),
-            ("script.default", Box::new(|| confined.run())),
-            ("script.call", Box::new(|| caller.call())),
-        ],
-        rounds,
-    )?);
-    report.compare("script.default", "spawn.raw", Some(4.0));
-    report.compare("script.call", "spawn.raw", None);
+    let mut variants: Vec<Variant<'_>> = vec![
+        (SPAWN, Box::new(|| raw(&target))),
+        (DEFAULT, Box::new(|| confined.run())),
+        ("script.network", Box::new(|| networked.run())),
+        ("script.warm", Box::new(|| warm.run_warm())),
+        ("script.call", Box::new(|| caller.call())),
+    ];
+    match bwrap::strict(&target) {
+        Ok(run) => variants.push((BWRAP, run)),
+        Err(why) => report.absent(BWRAP, why.to_string()),
+    }
+    report.add(interleaved(variants, rounds)?);
+    report.compare(DEFAULT, SPAWN, Some(2.9));
+    report.compare(DEFAULT, BWRAP, Some(0.35));
+    report.compare("script.network", SPAWN, Some(4.2));
+    report.compare("script.warm", SPAWN, Some(1.9));
+    report.compare("script.call", SPAWN, None);
+    layers::measure(report, &host, &target, rounds)?;
+    let throughput = load::throughput(&confined, &target, rounds)?;
+    // Told as a cost, as every other ratio: 0.4 of the throughput is 2.5 times the time.
+    report.add_ratio(
+        DEFAULT,
+        "spawn.raw, four in flight",
+        1.0 / throughput,
+        Some(2.5),
+    );
+    report.add([load::kill(&host, Path::new("/bin/sh"), rounds)?]);
     let (small, big) = with_and_without_ballast(&confined, rounds)?;
     report.add_ratio(
         "script.default.1gib_host",
@@ -62,7 +93,7 @@ pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError
                 "script.user",
                 "spawn.raw (as that user)",
                 user.p50_us / raw.p50_us,
-                None,
+                Some(4.0),
             );
             report.add([user]);
         }
@@ -75,10 +106,11 @@ pub(crate) fn measure(report: &mut Report, rounds: usize) -> Result<(), BoxError
 pub(crate) fn as_user(folder: &Path, rounds: usize) -> Result<Vec<Sample>, BoxError> {
     let target = folder.join(TARGET);
     let state = tempfile::tempdir()?;
-    let confined = Confined::new(state.path(), &target)?;
+    let host = Host::probe(HostConfig::shared_or(state.path().join("state")))?;
+    let confined = Confined::new(&host, &target, &Net::None)?;
     interleaved(
         vec![
-            ("spawn.raw", Box::new(|| raw(&target))),
+            (SPAWN, Box::new(|| raw(&target))),
             ("script.user", Box::new(|| confined.run())),
         ],
         rounds,
@@ -121,33 +153,48 @@ pub(super) fn raw(target: &Path) -> Result<Duration, BoxError> {
 struct Confined {
     compiled: Compiled,
     target: String,
-    next: std::cell::Cell<u64>,
+    next: AtomicU64,
     _skill: tempfile::TempDir,
 }
 
 impl Confined {
-    fn new(folder: &Path, target: &Path) -> Result<Self, BoxError> {
+    fn new(host: &Host, target: &Path, net: &Net) -> Result<Self, BoxError> {
+        Self::with(host, target, net, |limits| limits)
+    }
+
+    /// Requires no class, so that a host without a layer can be measured.
+    fn with(
+        host: &Host,
+        target: &Path,
+        net: &Net,
+        limit: impl FnOnce(RunLimits) -> RunLimits,
+    ) -> Result<Self, BoxError> {
         let program: HostPath = text(target)?.parse()?;
-        let policy = SandboxPolicy::deny_all().allow_exec(program.clone(), Origin::Code);
+        let policy = SandboxPolicy::deny_all()
+            .allow_exec(program.clone(), Origin::Code)
+            .with_net(net.clone(), Origin::Code)
+            .with_limits(Limits::from(&limit(RunLimits::default())));
+        let policy = ThreatClass::ALL
+            .into_iter()
+            .fold(policy, SandboxPolicy::without_requirement);
         let policy = derive(&policy, &policy)?;
-        let host = Host::probe(HostConfig::shared_or(folder.join("state")))?;
         let session = Session::open(policy.session_roots())?;
         let skill = tempfile::tempdir()?;
         for (link, to) in bailiwick::sandbox::SCRATCH_LINKS {
             std::os::unix::fs::symlink(to, skill.path().join(link))?;
         }
         let program = Program::new(program, Vec::new(), Vec::new());
-        let compiled = Compiled::new(&host, &session, &policy, &program, skill.path(), Base::Usr)?;
+        let compiled = Compiled::new(host, &session, &policy, &program, skill.path(), Base::Usr)?;
         Ok(Self {
             compiled,
             target: text(target)?.to_owned(),
-            next: std::cell::Cell::new(0),
+            next: AtomicU64::new(0),
             _skill: skill,
         })
     }
 
     fn run(&self) -> Result<Duration, BoxError> {
-        let run = self.next.replace(self.next.get() + 1);
+        let run = self.next.fetch_add(1, Ordering::Relaxed);
         let command = ConfinedCommand::new(
             format!("bench-{}-{run}", std::process::id()),
             [self.target.clone()],
@@ -160,6 +207,18 @@ impl Confined {
                 Err(format!("{:?}", completion.end).into())
             }
         })
+    }
+
+    /// The same in a launcher that waits; to start it is not part of the cost.
+    fn run_warm(&self) -> Result<Duration, BoxError> {
+        self.compiled.keep_warm(1)?;
+        // It comes as far as it can before there is a command.
+        std::thread::sleep(Duration::from_millis(3));
+        self.run()
+    }
+
+    fn compiled(&self) -> &Compiled {
+        &self.compiled
     }
 }
 
@@ -295,5 +354,8 @@ pub(super) fn text(path: &Path) -> Result<&str, BoxError> {
 /// A tenth is what two medians of one variant differ by on a busy machine.
 const MOST_FROM_A_BIG_HOST: f64 = 1.1;
 const TARGET: &str = "raw";
+const SPAWN: &str = "spawn.raw";
+const DEFAULT: &str = "script.default";
+const BWRAP: &str = "bwrap.strict";
 const NOBODY: u32 = 65_534;
 const SIDECAR: &str = "scripts:\n  - name: nothing\n    path: scripts/nothing\n    description: Does nothing.\n    interpreter: nothing\n";

@@ -232,6 +232,17 @@ impl<State> Builder<State> {
         self
     }
 
+    /// Keeps `count` launchers waiting for each script that was run before, so that its next runs
+    /// begin in less than half the time. None by default.
+    ///
+    /// Each waits in the namespaces of the run that it will be, with two processes, a uid and a
+    /// control group. They end with the skill, and with this process however it ends.
+    #[must_use]
+    pub fn warm_scripts(mut self, count: usize) -> Self {
+        self.parts.scripts.warm = count;
+        self
+    }
+
     /// Hands in what the machine was found to enforce, instead of probing it when a script is
     /// first needed.
     #[must_use]

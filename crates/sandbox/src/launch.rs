@@ -265,6 +265,11 @@ impl Launcher {
 }
 
 impl Launched {
+    /// Says whether its process has not ended.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Waits for the next message.
     pub(crate) fn hear(&self, deadline: Instant) -> Result<Heard, SandboxError> {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -172,7 +172,11 @@ impl Place {
     }
 
     /// Says whether its launcher still waits: one that said something, or is gone, has failed.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&mut self) -> bool {
+        // Where it is gone its init is about to be, and the socket still open.
+        if !self.launched.is_running() {
+            return false;
+        }
         let mut polled = [PollFd::from_borrowed_fd(
             self.launched.socket(),
             PollFlags::IN,

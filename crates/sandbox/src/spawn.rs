@@ -79,7 +79,7 @@ impl Warm {
     /// started in its place.
     fn take(&self) -> Option<Place> {
         loop {
-            let place = self.places().pop()?;
+            let mut place = self.places().pop()?;
             if place.is_waiting() {
                 return Some(place);
             }

@@ -50,6 +50,7 @@ pub(crate) async fn run(run: Run, permit: Permit) -> Outcome {
             move || {
                 // The receiver is gone only when the caller dropped the call, which stopped the run.
                 let _ = send.send(run.drive(&permit, &switch));
+                run.keep_warm();
             }
         });
     let failed = |action| {
@@ -118,7 +119,7 @@ impl Drop for StopOnDrop {
 }
 
 impl Run {
-    fn drive(self, permit: &Permit, switch: &StopSwitch) -> Outcome {
+    fn drive(&self, permit: &Permit, switch: &StopSwitch) -> Outcome {
         let report = CallReport::new(Tier::Script);
         let completion = match self.start(permit, switch) {
             Ok(completion) => completion,
@@ -220,6 +221,20 @@ impl Run {
                 .with_source(error);
         }
         error.into()
+    }
+
+    /// Starts launchers for the runs to come, after this one's answer is out.
+    fn keep_warm(&self) {
+        let count = self.runner.tier.settings.warm;
+        let cache = self.cache.as_ref().filter(|_| count > 0);
+        let compiled = cache.and_then(|cache| {
+            let slot = cache.lock().unwrap_or_else(PoisonError::into_inner);
+            slot.clone()
+        });
+        if let Some(compiled) = compiled {
+            // What stands in the way is told by the next run, which then starts its own.
+            let _ = compiled.keep_warm(count);
+        }
     }
 
     fn finish(&self, mut completion: Completion, mut report: CallReport) -> Outcome {

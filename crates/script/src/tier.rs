@@ -50,6 +50,9 @@ pub struct ScriptSettings {
     pub fail_on_nonzero_exit: bool,
     /// Values for the variables that the policy grants by name. None by default.
     pub environment: BTreeMap<String, String>,
+    /// How many launchers wait for the next runs of a script that was run before, each ready but for
+    /// what it is called with. None by default: each waits with two processes and a run's uid.
+    pub warm: usize,
     /// Replaces the ceiling in the subset proof, and nothing else. None by default.
     pub permissive_ceiling: Option<SandboxPolicy>,
 }
@@ -65,6 +68,7 @@ impl ScriptSettings {
             wall_max: Duration::from_secs(30),
             fail_on_nonzero_exit: true,
             environment: BTreeMap::new(),
+            warm: 0,
             permissive_ceiling: None,
         }
     }

@@ -28,6 +28,7 @@ pub(crate) struct ScriptConfig {
     pub(crate) host: Option<Host>,
     pub(crate) permissive_ceiling: Option<SandboxPolicy>,
     pub(crate) accepted: Vec<ThreatClass>,
+    pub(crate) warm: usize,
 }
 
 impl ScriptConfig {
@@ -128,6 +129,7 @@ impl Scripts {
         settings.wall_max = file.limits().wall();
         settings.fail_on_nonzero_exit = file.fail_on_nonzero_exit();
         settings.environment = self.config.environment.clone();
+        settings.warm = self.config.warm;
         settings
             .permissive_ceiling
             .clone_from(&self.config.permissive_ceiling);

@@ -21,6 +21,29 @@ async fn run_under(script: &str, policy: Policy) -> Option<Outcome> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn launchers_that_wait_serve_the_calls_after_the_first_and_end_with_the_manager() {
+    let manager = allowing()
+        .source(in_memory(script_skill(
+            "ls -A out; echo once > out/f; id -u\n",
+        )))
+        .warm_scripts(2)
+        .build()
+        .await
+        .unwrap();
+    if load(&manager).await.is_none() {
+        return;
+    }
+    for _ in 0..5 {
+        let outcome = manager.call("demo.run", json!({})).await;
+        assert!(outcome.report.confirmed);
+        let response = outcome.result.unwrap();
+        let said = response.structured.as_ref().unwrap()["stdout"].clone();
+        assert_eq!(said.as_str().unwrap().lines().count(), 1, "{said}");
+    }
+    manager.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_honest_script_answers_with_both_streams_and_an_artifact() {
     let manager = allowing()
         .source(in_memory(script_skill(

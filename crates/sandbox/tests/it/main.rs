@@ -32,6 +32,7 @@ mod skill;
 mod time;
 mod toctou;
 mod unkillable;
+mod warm;
 #[cfg(feature = "weaken")]
 mod weakened;
 
