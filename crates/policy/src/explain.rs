@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::effective::EffectivePolicy;
+use crate::file::reach;
 use crate::limits::RunLimits;
 use crate::network::{Net, Unix};
 use crate::origin::Origin;
@@ -87,17 +88,20 @@ impl EffectivePolicy {
         if self.net().allows(host, port) {
             return Answer::allow(question, self.net(), rules);
         }
-        let skill = "`grant.network = [\"loopback\"]` to the skill";
-        let missing = if !Net::Loopback.allows(host, port) {
-            let reason =
-                "a script reaches other hosts only through a proxy, which this build lacks";
-            Missing::Never(reason.to_owned())
-        } else if Net::Loopback.is_within(self.session().net()) {
-            Missing::Grant(skill.to_owned())
+        let word = if Net::Loopback.allows(host, port) {
+            "loopback".to_owned()
         } else {
-            Missing::Grant(format!(
-                "`network = [\"loopback\"]` to [session] and {skill}"
-            ))
+            format!("{host}:{port}")
+        };
+        let missing = match reach(&word) {
+            Err(refused) => Missing::Never(refused.message),
+            Ok(wanted) if wanted.is_within(self.session().net()) => {
+                Missing::Grant(format!("`grant.network = [\"{word}\"]` to the skill"))
+            }
+            Ok(_) => Missing::Grant(format!(
+                "`network = [\"{word}\"]` to [session] and `grant.network = [\"{word}\"]` to the \
+                 skill"
+            )),
         };
         Answer::deny(question, self.net(), rules, missing)
     }
