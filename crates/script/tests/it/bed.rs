@@ -31,11 +31,11 @@ pub(crate) struct Bed {
 impl Bed {
     /// A bed whose session grants what its scripts are granted; nothing where there is no Python.
     pub(crate) fn new(hosts: &[&str]) -> Option<Self> {
+        static HOSTS: AtomicU32 = AtomicU32::new(0);
         let python = Path::new("/usr/bin/python3").exists();
         if !require_sandbox(python.then_some(()).ok_or("Python")) {
             return None;
         }
-        static HOSTS: AtomicU32 = AtomicU32::new(0);
         let state = tempfile::tempdir().expect("a folder");
         // Every host of every process that tests has uids of its own.
         let number = std::process::id() % 2048 * 16 + HOSTS.fetch_add(1, Ordering::Relaxed) % 16;
@@ -148,7 +148,7 @@ impl ArtifactStore for Forgets {
         let id: ArtifactId = format!("a_{}", &digest.to_hex()[..26])
             .parse()
             .map_err(|_| SkillError::new(Code::NotFound, "no id"))?;
-        let keep = Duration::from_secs(60);
+        let keep = Duration::from_mins(1);
         Ok(Artifact::describe(id, &artifact, SystemTime::now(), keep))
     }
 

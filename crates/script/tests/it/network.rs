@@ -210,7 +210,7 @@ async fn the_end_of_a_run_ends_its_connections() {
     let cancel = context.cancel.clone();
     let accepted = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept()?;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.set_read_timeout(Some(Duration::from_mins(1)))?;
         let mut received = Vec::new();
         // Until the run is connected there is nothing that its end could end.
         let mut first = [0; 1];
