@@ -1,6 +1,7 @@
 //! Says what a policy allows, by which rule, and what would have to be added.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -85,13 +86,16 @@ impl EffectivePolicy {
     pub fn explain_host(&self, host: &str, port: u16) -> Answer {
         let question = format!("connect {}:{port}", host.escape_debug());
         let rules: Vec<_> = self.request().net_origin().cloned().into_iter().collect();
+        // Grants write such an address in brackets.
+        let bracketed = host.parse::<Ipv6Addr>().map(|host| format!("[{host}]"));
+        let host = bracketed.as_deref().unwrap_or(host);
         if self.net().allows(host, port) {
             return Answer::allow(question, self.net(), rules);
         }
         let word = if Net::Loopback.allows(host, port) {
             "loopback".to_owned()
         } else {
-            format!("{host}:{port}")
+            format!("{}:{port}", host.to_ascii_lowercase())
         };
         let missing = match reach(&word) {
             Err(refused) => Missing::Never(refused.message),

@@ -215,6 +215,7 @@ fn a_question_about_a_host_is_answered_by_the_rule_or_by_what_to_add() {
         hosts.explain_host("api.example", 80),
         hosts.explain_host("127.0.0.1", 80),
         hosts.explain_host("a_b", 80),
+        hosts.explain_host("2001:db8::1", 443),
     ];
     insta::assert_snapshot!(answers.map(|answer| answer.to_string()).join("\n"), @r#"
     connect 127.0.0.1:8080: allowed, held loopback by bailiwick.toml:20
@@ -230,6 +231,8 @@ fn a_question_about_a_host_is_answered_by_the_rule_or_by_what_to_add() {
     connect 127.0.0.1:80: allowed, held api.example:443 by bailiwick.toml:20
     connect a_b:80: denied, held api.example:443 by bailiwick.toml:20
     hint: no grant can allow it: `a_b:80` is neither `loopback` nor `host:port`
+    connect 2001:db8::1:443: denied, held api.example:443 by bailiwick.toml:20
+    hint: add `network = ["[2001:db8::1]:443"]` to [session] and `grant.network = ["[2001:db8::1]:443"]` to the skill
     "#);
 }
 
