@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 #[expect(dead_code, reason = "the launcher and the host use the rest")]
 mod plan;
 
-use plan::{Landlock, List, NONE, Plan, Step};
+use plan::{Landlock, List, NEW_NETWORK, NONE, Plan, Step, flag};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(plan) = Plan::decode(bytes) else {
@@ -24,6 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
                 let last = run.rulesets + run.landlock.layers;
                 assert!(descriptors.start <= run.rulesets && last <= descriptors.end);
             }
+            let raises = run.flags & flag::LOOPBACK != 0 && run.namespaces & NEW_NETWORK != 0;
+            assert!(raises || run.flags & flag::LISTEN == 0);
             assert!(run.filter.len() % 8 == 0);
             assert!(run.limits.iter().count() <= bytes.len());
         }

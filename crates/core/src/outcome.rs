@@ -59,6 +59,8 @@ pub struct CallReport {
     pub limit_hit: Option<String>,
     /// The sandbox's layers and how far each is in force; null where there is no sandbox.
     pub sandbox: Value,
+    /// What the proxy of a script decided, to which hosts are granted; null elsewhere.
+    pub network: Value,
     /// Refusals that the host observed.
     pub denials: Vec<Value>,
     /// What the host wants read: weakened settings, stale caches.
@@ -99,6 +101,7 @@ impl CallReport {
             limits: Value::Null,
             limit_hit: None,
             sandbox: Value::Null,
+            network: Value::Null,
             denials: Vec::new(),
             warnings: Vec::new(),
             logs: Vec::new(),

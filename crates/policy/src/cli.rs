@@ -82,9 +82,9 @@ impl CliGrants {
             "network" => {
                 let net =
                     reach(value_of()?).map_err(|error| Refused::new(error.message, error.hint))?;
-                if net != Net::None {
-                    self.0.net = Some((net, origin));
-                }
+                let held = self.0.net.take();
+                let held = held.map_or(Net::None, |(held, _)| held);
+                self.0.net = Some((held.join(&net), origin));
             }
             "undeclared_scripts" => {
                 if value.is_some() {
@@ -227,7 +227,25 @@ mod tests {
         assert_eq!(shown("env=TOKEN"), ([0, 0, 0, 0], 1, false, false));
         assert_eq!(shown("context=notes"), ([0, 0, 0, 0], 1, false, false));
         assert_eq!(shown("network=loopback"), ([0, 0, 0, 0], 0, true, false));
+        assert_eq!(
+            shown("network=a.example:443"),
+            ([0, 0, 0, 0], 0, true, false)
+        );
         assert_eq!(shown("undeclared_scripts"), ([0, 0, 0, 0], 0, false, true));
+    }
+
+    #[test]
+    fn hosts_of_several_flags_are_granted_together() {
+        let here = "/home/ada".parse().unwrap();
+        let flags = [
+            "network=a.example:443",
+            "network=loopback",
+            "network=b.example:80",
+        ];
+        let cli = CliGrants::parse(flags, &here).unwrap();
+        let (net, origin) = cli.grants().net().unwrap();
+        assert_eq!(net.to_string(), "a.example:443, b.example:80");
+        assert_eq!(origin.to_string(), "cli:network=b.example:80");
     }
 
     #[test]
@@ -249,8 +267,10 @@ mod tests {
             "write=/proc",
             "env=LD_PRELOAD",
             "env=A=b",
-            "network=api.example:443",
             "network=lopback",
+            "network=api.example",
+            "network=0x7f.1:80",
+            "network=0.0.0.0:80",
             "fetch=api.example",
             "context",
             "context=fs.*",
@@ -280,10 +300,14 @@ mod tests {
           hint: no rule grants it: leave it out, and give the script a variable of another name
         the grant `env=A=b`: `A=b` is not a name: letters, digits and `_`, not starting with a digit, at most 128
           hint: write the name alone: its value is the program's own
-        the grant `network=api.example:443`: `api.example:443` has no effect in this build: it needs the proxy for scripts
-          hint: remove it: a rule that is not enforced is refused; `loopback` can be granted
         the grant `network=lopback`: `lopback` is neither `loopback` nor `host:port`
-          hint: `loopback` is all that this build can grant
+          hint: write `loopback`, or a host with its port, such as `api.example:443`
+        the grant `network=api.example`: `api.example` is neither `loopback` nor `host:port`
+          hint: write `loopback`, or a host with its port, such as `api.example:443`
+        the grant `network=0x7f.1:80`: `0x7f.1:80` has no effect: it names no host and no address as it is written
+          hint: write an address in full, such as `192.0.2.1:443` or `[2001:db8::1]:443`
+        the grant `network=0.0.0.0:80`: `0.0.0.0:80` cannot be granted: nobody means that address, and it leads to this machine
+          hint: name the address that is meant
         the grant `fetch=api.example`: has no effect in this build: it needs `web.fetch`
           hint: a rule that is not enforced is refused
         the grant `context`: has no value

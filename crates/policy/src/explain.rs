@@ -1,11 +1,13 @@
 //! Says what a policy allows, by which rule, and what would have to be added.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::effective::EffectivePolicy;
+use crate::file::reach;
 use crate::limits::RunLimits;
 use crate::network::{Net, Unix};
 use crate::origin::Origin;
@@ -84,20 +86,26 @@ impl EffectivePolicy {
     pub fn explain_host(&self, host: &str, port: u16) -> Answer {
         let question = format!("connect {}:{port}", host.escape_debug());
         let rules: Vec<_> = self.request().net_origin().cloned().into_iter().collect();
+        // Grants write such an address in brackets.
+        let bracketed = host.parse::<Ipv6Addr>().map(|host| format!("[{host}]"));
+        let host = bracketed.as_deref().unwrap_or(host);
         if self.net().allows(host, port) {
             return Answer::allow(question, self.net(), rules);
         }
-        let skill = "`grant.network = [\"loopback\"]` to the skill";
-        let missing = if !Net::Loopback.allows(host, port) {
-            let reason =
-                "a script reaches other hosts only through a proxy, which this build lacks";
-            Missing::Never(reason.to_owned())
-        } else if Net::Loopback.is_within(self.session().net()) {
-            Missing::Grant(skill.to_owned())
+        let word = if Net::Loopback.allows(host, port) {
+            "loopback".to_owned()
         } else {
-            Missing::Grant(format!(
-                "`network = [\"loopback\"]` to [session] and {skill}"
-            ))
+            format!("{}:{port}", host.to_ascii_lowercase())
+        };
+        let missing = match reach(&word) {
+            Err(refused) => Missing::Never(refused.message),
+            Ok(wanted) if wanted.is_within(self.session().net()) => {
+                Missing::Grant(format!("`grant.network = [\"{word}\"]` to the skill"))
+            }
+            Ok(_) => Missing::Grant(format!(
+                "`network = [\"{word}\"]` to [session] and `grant.network = [\"{word}\"]` to the \
+                 skill"
+            )),
         };
         Answer::deny(question, self.net(), rules, missing)
     }

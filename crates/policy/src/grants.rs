@@ -143,8 +143,9 @@ impl Grants {
             policy.allow_env(name.clone(), origin.clone())
         });
         match &self.net {
-            Some((net, origin)) if policy.net().is_within(net) => {
-                policy.with_net(net.clone(), origin.clone())
+            Some((net, origin)) if !net.is_within(policy.net()) => {
+                let net = policy.net().join(net);
+                policy.with_net(net, origin.clone())
             }
             Some(_) | None => policy,
         }
@@ -214,8 +215,9 @@ impl Grants {
         }
         self.net = match (self.net, &other.net) {
             (Some(mine), Some(theirs)) if theirs.0.is_within(&mine.0) => Some(mine),
+            (Some(mine), Some(theirs)) => Some((mine.0.join(&theirs.0), theirs.1.clone())),
             (mine, None) => mine,
-            (_, theirs) => theirs.clone(),
+            (None, theirs) => theirs.clone(),
         };
         self.undeclared_scripts = self
             .undeclared_scripts

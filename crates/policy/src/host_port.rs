@@ -58,6 +58,12 @@ impl HostPorts {
             .all(|mine| ceiling.0.iter().any(|theirs| mine.is_within(theirs)))
     }
 
+    /// Returns what either set lets through.
+    pub(crate) fn union(&self, other: &Self) -> Self {
+        let all = self.0.iter().chain(&other.0).cloned();
+        Self::new(all).unwrap_or_else(|| self.clone())
+    }
+
     /// Returns what both sets let through, if anything.
     ///
     /// Two patterns are either nested or have nothing in common, so the narrower of each pair is

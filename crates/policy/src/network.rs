@@ -34,6 +34,21 @@ impl Net {
         HostPorts::new(hosts).map_or(Self::None, Self::Proxy)
     }
 
+    /// Returns the least reach that allows what either does.
+    #[must_use]
+    pub fn join(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Full, _) | (_, Self::Full) => Self::Full,
+            (Self::Proxy(mine), Self::Proxy(theirs)) => Self::Proxy(mine.union(theirs)),
+            (wide @ Self::Proxy(_), Self::None | Self::Loopback)
+            | (Self::None | Self::Loopback, wide @ Self::Proxy(_)) => wide.clone(),
+            (Self::None, Self::None) => Self::None,
+            (Self::Loopback, Self::None | Self::Loopback) | (Self::None, Self::Loopback) => {
+                Self::Loopback
+            }
+        }
+    }
+
     /// Returns the reach that both allow.
     #[must_use]
     pub fn meet(&self, other: &Self) -> Self {
@@ -62,7 +77,8 @@ impl Net {
 
     /// Says whether a connection to `host` and `port` is allowed.
     ///
-    /// A loopback address is the run's own loopback and never the host's.
+    /// A loopback address is the run's own loopback, and the host's only through the proxy, where it
+    /// is granted by address and port.
     pub fn allows(&self, host: &str, port: u16) -> bool {
         match self {
             Self::None => false,
@@ -139,6 +155,30 @@ mod tests {
     #[test]
     fn no_hosts_is_no_network() {
         assert_eq!(hosts(""), Net::None);
+    }
+
+    #[test]
+    fn what_joins_two_reaches_is_wide_enough_and_no_wider() {
+        let all = [
+            Net::None,
+            Net::Loopback,
+            hosts("a.c:443"),
+            hosts("b.c:80 d:1"),
+            hosts("*.c:443"),
+            Net::Full,
+        ];
+        for mine in &all {
+            for theirs in &all {
+                let join = mine.join(theirs);
+                assert_eq!(join, theirs.join(mine));
+                assert!(mine.is_within(&join) && theirs.is_within(&join), "{join}");
+                for bound in &all {
+                    let holds_both = mine.is_within(bound) && theirs.is_within(bound);
+                    assert!(!holds_both || join.is_within(bound), "{join} {bound}");
+                }
+            }
+        }
+        assert_eq!(hosts("a:1").join(&hosts("b:2")), hosts("a:1 b:2"));
     }
 
     #[test]

@@ -39,6 +39,11 @@ fn prepare(run: Run<'static>) -> Outcome<i32> {
     if run.flags & flag::LOOPBACK != 0 {
         namespace::raise_loopback().at(Stage::Loopback)?;
     }
+    let listener = if run.flags & flag::LISTEN != 0 {
+        Some(namespace::listen().at(Stage::Listen)?)
+    } else {
+        None
+    };
     let own = (run.uid, run.gid);
     if run.template != NONE {
         root::complete(run.root, own)?;
@@ -73,7 +78,7 @@ fn prepare(run: Run<'static>) -> Outcome<i32> {
     };
     program::keep_capabilities(kept).at(Stage::Capabilities)?;
     program::no_new_privileges().at(Stage::NoNewPrivileges)?;
-    announce(out)?;
+    announce(out, listener)?;
     Ok(main)
 }
 
@@ -89,14 +94,19 @@ fn take_program() -> Outcome<()> {
     Ok(())
 }
 
-/// Sends the host a descriptor of this process and of the directory for results.
-fn announce(out: Option<i32>) -> Outcome<()> {
+/// Sends the host a descriptor of this process, of the directory for results, and of the socket that
+/// listens; none of them stays here.
+fn announce(out: Option<i32>, listener: Option<i32>) -> Outcome<()> {
     let own = sys::numbers(nr::GETPID, 0, 0, 0, 0).at(Stage::Process)?;
     let own = sys::numbers(nr::PIDFD_OPEN, own, 0, 0, 0).at(Stage::Process)? as i32;
-    match out {
-        Some(out) => socket::tell(Message::Started { descriptors: 2 }, &[own, out]),
-        None => socket::tell(Message::Started { descriptors: 1 }, &[own]),
+    let mut sent = [own; 3];
+    let mut count = 1;
+    for descriptor in [out, listener].into_iter().flatten() {
+        sent[count] = descriptor;
+        count += 1;
     }
+    let descriptors = count as u32;
+    socket::tell(Message::Started { descriptors }, &sent[..count]);
     socket::keep_only_socket();
     Ok(())
 }

@@ -6,6 +6,10 @@ pub const BYTES: usize = 48;
 /// The byte that the host sends to have the main process terminated.
 pub const TERMINATE: u8 = b'T';
 
+/// The port of the run's own loopback device on which the socket for the host listens. The namespace
+/// is fresh, so that nobody else can have it.
+pub const LISTENER_PORT: u16 = 3128;
+
 /// A step of the launch, named in every failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -71,11 +75,13 @@ pub enum Stage {
     Template = 29,
     /// Joining the network namespace that runs share.
     Network = 30,
+    /// Listening on the loopback device.
+    Listen = 31,
 }
 
 impl Stage {
     /// Every stage, in the order of their numbers.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Receive,
         Self::Plan,
         Self::Stdio,
@@ -106,6 +112,7 @@ impl Stage {
         Self::Panic,
         Self::Template,
         Self::Network,
+        Self::Listen,
     ];
 
     /// The name that people read.
@@ -142,6 +149,7 @@ impl Stage {
             Self::Panic => "panic",
             Self::Template => "template",
             Self::Network => "network",
+            Self::Listen => "listen",
         }
     }
 
@@ -155,8 +163,9 @@ impl Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(launcher), non_exhaustive)]
 pub enum Message {
-    /// The program runs. Carries the descriptor of the namespace's init and, when there is a
-    /// scratch, the directory that results are collected from.
+    /// The program runs. Carries the descriptor of the namespace's init, when there is a scratch
+    /// the directory that results are collected from, and when there is one the socket that listens
+    /// on the run's loopback device.
     Started {
         /// The init process as the host sees it through the descriptor; zero inside a namespace.
         descriptors: u32,

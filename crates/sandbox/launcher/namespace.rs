@@ -1,8 +1,9 @@
-//! Namespaces: the maps of a user namespace, the loopback device, and holding one for the host.
+//! Namespaces: the maps of a user namespace, the loopback device and who listens on it, and holding
+//! one for the host.
 
 use core::ffi::CStr;
 
-use crate::message::{Message, Stage};
+use crate::message::{LISTENER_PORT, Message, Stage};
 use crate::plan::Ids;
 use crate::socket;
 use crate::state::{At, Outcome};
@@ -71,6 +72,29 @@ pub fn raise_loopback() -> sys::Result<()> {
     };
     sys::close(socket as i32);
     raised.map(|_| ())
+}
+
+/// Listens on the loopback device. The socket stays in this namespace, whoever holds it.
+pub fn listen() -> sys::Result<i32> {
+    const AF_INET: u16 = 2;
+    const SOCK_STREAM_CLOEXEC: usize = 1 | 0o2_000_000;
+    /// As many may wait until the host has begun to answer, or while it answers others.
+    const BACKLOG: usize = 1024;
+    let socket = sys::numbers(nr::SOCKET, AF_INET.into(), SOCK_STREAM_CLOEXEC, 0, 0)?;
+    let mut address = [0_u8; 16];
+    address[..2].copy_from_slice(&AF_INET.to_ne_bytes());
+    address[2..4].copy_from_slice(&LISTENER_PORT.to_be_bytes());
+    address[4..8].copy_from_slice(&[127, 0, 0, 1]);
+    // JUSTIFICATION: see `sys::call`.
+    // SAFETY: the address is a `sockaddr_in` of 16 bytes that the kernel only reads.
+    unsafe {
+        sys::call(
+            nr::BIND,
+            [socket, address.as_ptr() as usize, address.len(), 0, 0, 0],
+        )
+    }?;
+    sys::numbers(nr::LISTEN, socket, BACKLOG, 0, 0)?;
+    Ok(socket as i32)
 }
 
 /// Writes the decimal digits of `number` at `at` and gives the place after them.

@@ -187,8 +187,10 @@ pub mod flag {
     pub const MAP_IDS: u32 = 1 << 1;
     /// Bring the loopback device of a fresh network namespace up.
     pub const LOOPBACK: u32 = 1 << 2;
+    /// Listen on it, for the host to answer.
+    pub const LISTEN: u32 = 1 << 3;
     /// Every bit.
-    pub const ALL: u32 = OWN_UID | MAP_IDS | LOOPBACK;
+    pub const ALL: u32 = OWN_UID | MAP_IDS | LOOPBACK | LISTEN;
 }
 
 /// The bits of `Run::skip`.
@@ -550,9 +552,11 @@ impl<'a> Run<'a> {
 
     /// Every index names a descriptor that comes with the plan and serves that purpose.
     fn check_indices(&self) -> Result<(), PlanError> {
+        let raises = self.flags & flag::LOOPBACK != 0 && self.namespaces & NEW_NETWORK != 0;
         if self.cgroups > self.descriptors
             || !self.filter.len().is_multiple_of(8)
             || self.filter.len() / 8 > MAX_FILTER
+            || (self.flags & flag::LISTEN != 0 && !raises)
         {
             return Err(PlanError::Range);
         }
@@ -643,11 +647,8 @@ fn check_binds(root: List<'_, Step<'_>>, free: &core::ops::Range<u32>) -> Result
 
 /// Passes a number that is in range.
 fn at_most(value: u32, most: u32) -> Result<u32, PlanError> {
-    if value <= most {
-        Ok(value)
-    } else {
-        Err(PlanError::Range)
-    }
+    let fits = value <= most;
+    fits.then_some(value).ok_or(PlanError::Range)
 }
 
 /// Passes a path that stays inside the root: relative, and without a `..` component.

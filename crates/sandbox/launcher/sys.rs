@@ -34,6 +34,8 @@ pub mod nr {
     pub const SOCKET: usize = 41;
     pub const SENDMSG: usize = 46;
     pub const RECVMSG: usize = 47;
+    pub const BIND: usize = 49;
+    pub const LISTEN: usize = 50;
     pub const CLONE: usize = 56;
     pub const EXECVE: usize = 59;
     pub const WAIT4: usize = 61;

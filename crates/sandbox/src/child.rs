@@ -31,6 +31,7 @@ pub struct ConfinedChild {
     run: Run,
     drain: Drain,
     feed: Option<Feed>,
+    listener: Option<OwnedFd>,
     cancel: Canceller,
     started: Instant,
     deadline: Instant,
@@ -66,6 +67,7 @@ pub(crate) struct Started {
     pub(crate) launched: Launched,
     pub(crate) init: OwnedFd,
     pub(crate) out: Option<OwnedFd>,
+    pub(crate) listener: Option<OwnedFd>,
     pub(crate) leaf: Leaf,
     pub(crate) lease: Option<UidLease>,
     pub(crate) drain: Drain,
@@ -106,6 +108,7 @@ impl ConfinedChild {
                 .feed
                 .map(|(pipe, bytes)| Feed::new(pipe, bytes))
                 .transpose()?,
+            listener: started.listener,
             cancel: Canceller {
                 event: Arc::new(event),
             },
@@ -119,6 +122,16 @@ impl ConfinedChild {
             #[cfg(weaken)]
             untimed: started.untimed,
         })
+    }
+
+    /// Takes the socket that listens in the run's network, where its policy grants hosts.
+    ///
+    /// It is a TCP socket on 127.0.0.1 and [`LISTENER_PORT`](crate::LISTENER_PORT) of a network in
+    /// which nobody else is, so that whoever accepts on it is the run's only way out. The program
+    /// has no descriptor of it. What the run connects before somebody accepts waits; a socket that
+    /// nobody takes is closed when the run is over.
+    pub fn take_listener(&mut self) -> Option<OwnedFd> {
+        self.listener.take()
     }
 
     /// Returns a handle that cancels this run.

@@ -17,7 +17,7 @@ use crate::plan::Limit;
 use crate::root::{Base, Program, Root, SKILL};
 use crate::seccomp;
 use crate::session::Session;
-use crate::shape::{Network, Shape};
+use crate::shape::Shape;
 use crate::spawn::Warm;
 use crate::template::Templates;
 
@@ -75,10 +75,11 @@ impl Compiled {
         supported(policy)?;
         apart(host, policy, program, skill_root)?;
         let mut shape = Shape::of(host, policy.net());
-        if *policy.net() == Net::Loopback && shape.network != Network::Loopback {
+        let needs_loopback = matches!(policy.net(), Net::Loopback | Net::Proxy(_));
+        if needs_loopback && !shape.network.has_loopback() {
             return Err(SandboxError::Unavailable {
                 class: ThreatClass::IpNetwork,
-                why: "a loopback network needs a network namespace".to_owned(),
+                why: "a network of the run's own needs a network namespace".to_owned(),
                 hint: Layer::NetworkNamespace.remedy().to_owned(),
             });
         }
@@ -185,8 +186,7 @@ fn supported(policy: &EffectivePolicy) -> Result<(), SandboxError> {
         })
     };
     match policy.net() {
-        Net::None | Net::Loopback => {}
-        Net::Proxy(_) => return unsupported("network.hosts"),
+        Net::None | Net::Loopback | Net::Proxy(_) => {}
         Net::Full => return unsupported("network = full"),
     }
     match policy.unix() {

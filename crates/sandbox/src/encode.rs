@@ -249,6 +249,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_listens_but_on_a_loopback_device_that_the_run_has_for_itself() {
+        let refused = |namespaces, flags, network| {
+            refused(&run(namespaces, flags, [NONE, network, NONE, NONE]))
+        };
+        let both = flag::LOOPBACK | flag::LISTEN;
+        assert_eq!(refused(NEW_NETWORK, both, NONE), None);
+        assert_eq!(
+            refused(NEW_NETWORK, flag::LISTEN, NONE),
+            Some(PlanError::Range)
+        );
+        assert_eq!(refused(0, both, NONE), Some(PlanError::Range));
+        assert_eq!(refused(0, flag::LISTEN, 1), Some(PlanError::Range));
+        assert_eq!(
+            refused(NEW_NETWORK, flag::ALL + 1, NONE),
+            Some(PlanError::Range)
+        );
+    }
+
+    #[test]
     fn a_template_is_copied_and_each_of_its_layers_comes() {
         let refused = |namespaces, [template, rulesets]: [u32; 2]| {
             refused(&run(namespaces, 0, [NONE, NONE, template, rulesets]))

@@ -111,8 +111,11 @@ impl Identity {
             Self::Host(_) if compiled.shape.user => flag::MAP_IDS,
             Self::Host(_) => 0,
         };
-        if compiled.shape.network == Network::Loopback {
+        if compiled.shape.network.has_loopback() {
             flags |= flag::LOOPBACK;
+        }
+        if compiled.shape.network == Network::Proxy {
+            flags |= flag::LISTEN;
         }
         flags
     }

@@ -102,6 +102,7 @@ pub use self::drain::{Captured, Chunk, Stream};
 pub use self::error::SandboxError;
 pub use self::host::{Host, HostConfig};
 pub use self::landlock::LandlockFacts;
+pub use self::message::LISTENER_PORT;
 pub use self::named::PathKind;
 pub use self::probe::Probe;
 pub use self::root::{Base, Program};

@@ -51,7 +51,7 @@ impl Place {
                 let inside = compiled.shape.user.then(|| identity.ids());
                 compiled.host.launcher.shared_network(inside)
             }
-            Network::Host | Network::Own | Network::Loopback => None,
+            Network::Host | Network::Own | Network::Loopback | Network::Proxy => None,
         };
         let namespaces = match (compiled.shape.network, network) {
             (Network::Shared, None) => compiled.shape.namespaces() | NEW_NETWORK,
@@ -149,13 +149,18 @@ impl Place {
         self.launched.send(&plan, &streams)?;
         // What is left of the ends is the program's: else its output never ends.
         drop((stdin, stdout_end, stderr_end));
-        let (init, out) = self.started(compiled)?;
+        let Handles {
+            init,
+            out,
+            listener,
+        } = self.started(compiled)?;
         let drain = Drain::new(stdout, stderr, compiled.limits.output())?;
         ConfinedChild::new(Started {
             id: command.run.clone(),
             launched: self.launched,
             init,
             out,
+            listener,
             leaf: self.leaf,
             lease: self.identity.lease(),
             drain,
@@ -189,15 +194,22 @@ impl Place {
     }
 
     /// Waits until the program is executed, or says why it is not.
-    fn started(&self, compiled: &Compiled) -> Result<(OwnedFd, Option<OwnedFd>), SandboxError> {
+    fn started(&self, compiled: &Compiled) -> Result<Handles, SandboxError> {
         match self.launched.hear(Instant::now() + ANSWER)? {
             Heard::Message(Received {
                 message: Message::Started { .. },
-                descriptors,
+                mut descriptors,
             }) => {
+                let listener = match compiled.shape.network {
+                    Network::Proxy => Some(descriptors.pop().ok_or(SandboxError::LauncherLost)?),
+                    Network::Host | Network::Shared | Network::Own | Network::Loopback => None,
+                };
                 let mut descriptors = descriptors.into_iter();
-                let init = descriptors.next().ok_or(SandboxError::LauncherLost)?;
-                Ok((init, descriptors.next()))
+                Ok(Handles {
+                    init: descriptors.next().ok_or(SandboxError::LauncherLost)?,
+                    out: descriptors.next(),
+                    listener,
+                })
             }
             Heard::Message(Received {
                 message: Message::Failed { stage, errno, item },
@@ -221,6 +233,13 @@ impl Place {
             }),
         }
     }
+}
+
+/// What the host holds of a run that has begun.
+struct Handles {
+    init: OwnedFd,
+    out: Option<OwnedFd>,
+    listener: Option<OwnedFd>,
 }
 
 /// The variables of a run: those of its command, and no other.
@@ -263,6 +282,7 @@ fn subject(compiled: &Compiled, extent: Extent, stage: Stage, item: u32) -> Opti
         | Stage::Private
         | Stage::Pivot
         | Stage::Loopback
+        | Stage::Listen
         | Stage::Limits
         | Stage::Identity
         | Stage::Capabilities

@@ -8,7 +8,6 @@ use crate::encode::Writer;
 use crate::landlock;
 use crate::plan::NONE;
 use crate::root::{Extent, Owner};
-use crate::shape::Network;
 
 /// The descriptors that accompany a plan, which names them by their numbers here.
 #[derive(Debug, Default)]
@@ -74,8 +73,9 @@ pub(crate) fn write_landlock(compiled: &Compiled, writer: &mut Writer, extent: E
         return;
     };
     writer.long(handled.fs);
-    // Behind a loopback device of the run's own is nothing else, so the rules have nothing to add.
-    writer.long(if compiled.shape.network == Network::Loopback {
+    // Behind a loopback device of the run's own is nothing but the host's socket, if that, so the
+    // rules have nothing to add.
+    writer.long(if compiled.shape.network.has_loopback() {
         0
     } else {
         handled.net

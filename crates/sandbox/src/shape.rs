@@ -47,6 +47,8 @@ pub(crate) enum Network {
     Own,
     /// One of the run's own in which `lo` is up.
     Loopback,
+    /// The same with a socket on it that the host answers.
+    Proxy,
 }
 
 impl Network {
@@ -60,6 +62,8 @@ impl Network {
             Self::Host
         } else if *net == Net::Loopback {
             Self::Loopback
+        } else if matches!(net, Net::Proxy(_)) {
+            Self::Proxy
         } else if parts_runs {
             Self::Shared
         } else {
@@ -67,11 +71,19 @@ impl Network {
         }
     }
 
+    /// Says whether its loopback device is up.
+    pub(crate) const fn has_loopback(self) -> bool {
+        match self {
+            Self::Host | Self::Shared | Self::Own => false,
+            Self::Loopback | Self::Proxy => true,
+        }
+    }
+
     /// Says whether nobody else is in it.
     const fn is_own(self) -> bool {
         match self {
             Self::Host | Self::Shared => false,
-            Self::Own | Self::Loopback => true,
+            Self::Own | Self::Loopback | Self::Proxy => true,
         }
     }
 }
@@ -145,10 +157,11 @@ impl Shape {
         if self.prepared_root && !self.grants_folder && abstract_names_closed {
             facts = facts.with_unix_streams();
         }
-        if self.network == Network::Loopback {
-            facts = facts.with_internet(Internet::StreamsAndDatagrams);
-        }
-        facts
+        facts.with_internet(match self.network {
+            Network::Host | Network::Shared | Network::Own => Internet::Denied,
+            Network::Proxy => Internet::Streams,
+            Network::Loopback => Internet::StreamsAndDatagrams,
+        })
     }
 
     /// What counts memory and processes.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bailiwick_core::SkillName;
-use bailiwick_policy::EffectivePolicy;
+use bailiwick_policy::{EffectivePolicy, Net};
+use bailiwick_sandbox::LISTENER_PORT;
 
 use crate::interpreter::Interpreter;
 
@@ -47,12 +48,34 @@ pub(crate) fn environment(
     if interpreter.is_python() {
         environment.push(("PYTHONPATH".to_owned(), INSIDE.skill.to_owned()));
     }
+    if let Net::Proxy(_) = policy.net() {
+        environment.extend(proxy_variables());
+    }
     for name in policy.env().keys() {
         if let Some(value) = values.get(name.as_str()) {
             environment.push((name.to_string(), value.clone()));
         }
     }
     environment
+}
+
+/// Tells programs where the way to granted hosts is, under each name and spelling that is known.
+///
+/// They only help programs to ask: nothing else is there, whether a program heeds them or not.
+fn proxy_variables() -> impl Iterator<Item = (String, String)> {
+    let http = format!("http://127.0.0.1:{LISTENER_PORT}");
+    // The proxy resolves names, since a run has no resolver.
+    let socks = format!("socks5h://127.0.0.1:{LISTENER_PORT}");
+    let values = [
+        ("HTTP_PROXY", http.clone()),
+        ("HTTPS_PROXY", http),
+        ("ALL_PROXY", socks),
+        ("NO_PROXY", String::new()),
+    ];
+    values.into_iter().flat_map(|(name, value)| {
+        let upper = (name.to_owned(), value.clone());
+        [upper, (name.to_ascii_lowercase(), value)]
+    })
 }
 
 /// Returns the folders of programs: the base's, and the interpreter's own where it lies elsewhere.

@@ -27,6 +27,13 @@ pub enum ScriptError {
         /// What it could not do.
         action: &'static str,
     },
+    /// The proxy that leads a run to its granted hosts could not be started.
+    #[error("the proxy for granted hosts could not be started")]
+    Proxy {
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 impl ScriptError {
@@ -49,6 +56,10 @@ impl From<ScriptError> for SkillError {
             ScriptError::Thread { .. } => (
                 Code::WorkspaceFailed,
                 "the host is out of threads or memory",
+            ),
+            ScriptError::Proxy { .. } => (
+                Code::ScriptSandboxUnavailable,
+                "the host is out of threads or descriptors",
             ),
         };
         Self::new(code, error.to_string())

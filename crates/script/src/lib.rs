@@ -21,6 +21,8 @@
 //! - argv is a vector from end to end; no shell sees it, and no value can become an option.
 //! - The environment is empty, then exactly what contracts 5.3 lists.
 //! - The bytes that run are the bytes that were verified: a revision is copied once and read-only.
+//! - A run to which hosts are granted reaches these and nothing else, through a proxy of its own,
+//!   and the report lists what was refused.
 //! - When a call answers, its process tree is dead, or the report says that it is not.
 //! - Captured output is kept on success, failure, timeout and kill alike.
 //!
@@ -36,6 +38,7 @@ mod collect;
 mod environment;
 mod error;
 mod interpreter;
+mod network;
 mod output;
 mod params;
 mod run;

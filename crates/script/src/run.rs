@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::collect;
 use crate::error::ScriptError;
+use crate::network::{OpenExit, Traffic};
 use crate::output::Transcript;
 use crate::script::ScriptPlan;
 use crate::tier::ScriptRunner;
@@ -121,16 +122,20 @@ impl Drop for StopOnDrop {
 impl Run {
     fn drive(&self, permit: &Permit, switch: &StopSwitch) -> Outcome {
         let report = CallReport::new(Tier::Script);
-        let completion = match self.start(permit, switch) {
-            Ok(completion) => completion,
+        let (completion, traffic) = match self.start(permit, switch) {
+            Ok(ended) => ended,
             Err(error) => return Outcome::new(Err(error), report),
         };
-        self.finish(completion, report)
+        self.finish(completion, traffic.as_ref(), report)
     }
 
     /// Launches and awaits the run. A cancel during the launch ends it as soon as it is there, and
     /// the deadline counts from the permit, so that the launch is part of it.
-    fn start(&self, permit: &Permit, switch: &StopSwitch) -> Result<Completion, SkillError> {
+    fn start(
+        &self,
+        permit: &Permit,
+        switch: &StopSwitch,
+    ) -> Result<(Completion, Option<Traffic>), SkillError> {
         // Whoever was asked may have taken long to answer.
         self.plan.interpreter.check_unchanged()?;
         switch.check()?;
@@ -154,13 +159,17 @@ impl Run {
         if let Some(bytes) = &self.plan.stdin {
             command = command.with_stdin(Stdin::Bytes(bytes.to_vec()));
         }
-        let child = match self.launch(command, switch) {
+        let exit = self.runner.exits.prepare(self.plan.policy.net())?;
+        let mut child = match self.launch(command, switch) {
             Ok(child) => child,
             // Whoever cancelled is told so, and not what else went wrong meanwhile.
             Err(error) => return Err(switch.check().err().unwrap_or(error)),
         };
         switch.arm(child.canceller());
-        Ok(child.wait())
+        let exit = exit.zip(child.take_listener());
+        let exit = exit.map(|(exit, listener)| exit.open(listener));
+        let completion = child.wait();
+        Ok((completion, exit.map(OpenExit::close)))
     }
 
     /// Starts the command. A granted folder that was replaced since the confinement was compiled is
@@ -237,9 +246,17 @@ impl Run {
         }
     }
 
-    fn finish(&self, mut completion: Completion, mut report: CallReport) -> Outcome {
+    fn finish(
+        &self,
+        mut completion: Completion,
+        traffic: Option<&Traffic>,
+        mut report: CallReport,
+    ) -> Outcome {
         let transcript = Self::transcript(&mut completion);
         self.observe(&completion, &transcript, &mut report);
+        if let Some(traffic) = traffic {
+            traffic.observe(&mut report);
+        }
         let source = ArtifactSource::new(self.provenance.skill.clone(), self.tool.clone());
         let stored = transcript.stored();
         let kept =

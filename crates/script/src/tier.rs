@@ -10,6 +10,7 @@ use bailiwick_policy::{EffectivePolicy, Grants, HostPath, SandboxPolicy, derive}
 use bailiwick_sandbox::{Base, Compiled, Host, Program, SandboxError, Session};
 
 use crate::interpreter::{Interpreter, Interpreters};
+use crate::network::Exits;
 use crate::workspace::{Revision, SkillWorkspace};
 
 /// What a host decides about its scripts: the session's ceiling, the interpreters, the limits.
@@ -29,6 +30,7 @@ pub struct ScriptRunner {
     host: Host,
     workspace: Arc<dyn SkillWorkspace>,
     pub(crate) artifacts: Arc<dyn ArtifactStore>,
+    pub(crate) exits: Exits,
 }
 
 /// The choices of a host for its scripts; complete, with the defaults of the policy file.
@@ -137,6 +139,7 @@ impl ScriptRunner {
             host,
             workspace,
             artifacts,
+            exits: Exits::default(),
         }
     }
 

@@ -118,6 +118,23 @@ async fn a_non_zero_exit_is_an_answer_where_the_policy_says_so_and_a_signal_neve
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_the_policy_grants_are_reached_through_a_proxy_that_the_run_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "version = 1\n[session]\nnetwork = [\"*.example:443\"]\n\
+                [[skill]]\nname = \"demo\"\nsource = \"bundled\"\n\
+                grant.network = [\"api.example:443\"]\n";
+    let policy = policy_file(folder.path(), text);
+    let Some(outcome) = run_under("echo \"$HTTP_PROXY\"\n", policy).await else {
+        return;
+    };
+    let response = outcome.result.unwrap();
+    let structured = response.structured.as_ref().unwrap();
+    assert_eq!(structured["stdout"], "http://127.0.0.1:3128\n");
+    assert_eq!(outcome.report.network["decisions"], json!([]));
+    assert_eq!(outcome.report.denials, [Value::Null; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_skills_own_setting_overrides_the_hosts() {
     let folder = tempfile::tempdir().unwrap();
     let text = "version = 1\n[[skill]]\nname = \"demo\"\nsource = \"bundled\"\nfail_on_nonzero_exit = false\n";

@@ -61,6 +61,10 @@ fn one_question_gets_one_answer_with_the_rule_or_what_to_add() {
     connect 127.0.0.1:80: denied, no rule grants any of it
     hint: add `network = ["loopback"]` to [session] and `grant.network = ["loopback"]` to the skill
     "#);
+    insta::assert_snapshot!(ask(&["--host", "api.example:443"]), @r#"
+    connect api.example:443: denied, no rule grants any of it
+    hint: add `network = ["api.example:443"]` to [session] and `grant.network = ["api.example:443"]` to the skill
+    "#);
 }
 
 #[test]

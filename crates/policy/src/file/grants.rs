@@ -1,6 +1,7 @@
 //! Reads the grants of a table, and checks each against what it may not exceed.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use bailiwick_core::Capability;
 use toml::de::DeTable;
@@ -223,20 +224,29 @@ fn capabilities(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Vec<Loca
 
 fn network(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Located<Net>> {
     let span = table.get("network")?.span();
-    let mut net = Net::None;
+    let mut words: Vec<Located<Net>> = Vec::new();
     for item in reader.texts(table, "network")? {
         match reach(&item.value) {
-            Ok(reach) if net == reach => {
+            Ok(reach) if words.iter().any(|word| word.value == reach) => {
                 reader.reject(
                     &item.span,
                     "this stands in the list already and has no effect",
                 );
             }
-            Ok(reach) => net = reach,
+            Ok(reach) => words.push(item.map(|_| reach)),
             Err(refused) => reader.reject_with(&item.span, refused.message, refused.hint),
         }
     }
-    Some(Located { value: net, span })
+    for word in &words {
+        let is_wider =
+            |other: &&Located<Net>| other.value != word.value && word.value.is_within(&other.value);
+        if let Some(covering) = words.iter().find(is_wider) {
+            reject_covered(reader, word, covering);
+        }
+    }
+    let all = words.iter().map(|word| &word.value);
+    let value = all.fold(Net::None, |net, word| net.join(word));
+    Some(Located { value, span })
 }
 
 /// Why a word of `network` is refused.
@@ -248,20 +258,54 @@ pub(crate) struct ReachRefused {
 
 /// Reads one word of `network`.
 pub(crate) fn reach(word: &str) -> Result<Net, ReachRefused> {
-    match (word, word.parse::<HostPort>()) {
-        ("loopback", _) => Ok(Net::Loopback),
-        (_, Ok(host)) => Err(ReachRefused {
-            message: format!(
-                "`{host}` has no effect in this build: it needs the proxy for scripts"
-            ),
-            hint: "remove it: a rule that is not enforced is refused; `loopback` can be granted",
-        }),
-        (_, Err(_)) => Err(ReachRefused {
+    if word == "loopback" {
+        return Ok(Net::Loopback);
+    }
+    let Ok(host) = word.parse::<HostPort>() else {
+        return Err(ReachRefused {
             message: format!(
                 "`{}` is neither `loopback` nor `host:port`",
                 word.escape_debug()
             ),
-            hint: "`loopback` is all that this build can grant",
+            hint: "write `loopback`, or a host with its port, such as `api.example:443`",
+        });
+    };
+    reject_unreachable(&host)?;
+    Ok(Net::to_hosts([host]))
+}
+
+/// Refuses hosts that the proxy never connects to, whoever asks.
+fn reject_unreachable(host: &HostPort) -> Result<(), ReachRefused> {
+    let name = host.host();
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    match address.parse::<IpAddr>() {
+        Ok(address) if address.is_unspecified() => Err(ReachRefused {
+            message: format!(
+                "`{host}` cannot be granted: nobody means that address, and it leads to this \
+                 machine"
+            ),
+            hint: "name the address that is meant",
         }),
+        Ok(address) if address.is_multicast() => Err(ReachRefused {
+            message: format!("`{host}` cannot be granted: it is the address of a group"),
+            hint: "name the address of one host",
+        }),
+        Ok(_) => Ok(()),
+        // Resolvers read such a name as an address, in one of several ways.
+        Err(_) if is_number(name.rsplit('.').next().unwrap_or(name)) => Err(ReachRefused {
+            message: format!(
+                "`{host}` has no effect: it names no host and no address as it is written"
+            ),
+            hint: "write an address in full, such as `192.0.2.1:443` or `[2001:db8::1]:443`",
+        }),
+        Err(_) => Ok(()),
     }
+}
+
+fn is_number(label: &str) -> bool {
+    let hexadecimal = label.strip_prefix("0x").filter(|rest| {
+        let mut digits = rest.bytes();
+        digits.all(|byte| byte.is_ascii_hexdigit())
+    });
+    hexadecimal.is_some() || label.bytes().all(|byte| byte.is_ascii_digit())
 }

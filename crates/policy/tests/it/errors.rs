@@ -293,6 +293,29 @@ fn names_that_inject_code_are_refused_with_the_reason() {
 }
 
 #[test]
+fn a_host_that_nobody_could_reach_or_that_another_covers_is_refused() {
+    insta::assert_snapshot!(wrong(r#"version = 1
+[session]
+network = ["*.example:443", "loopback", "a.example:443", "224.0.0.1:80"]
+"#), @r#"
+    bailiwick.toml:3:29: `loopback` has no effect: `*.example:443` (bailiwick.toml:3) covers it
+     3 | network = ["*.example:443", "loopback", "a.example:443", "224.0.0.1:80"]
+       |                             ^^^^^^^^^^
+    hint: remove it, or the one that covers it
+
+    bailiwick.toml:3:41: `a.example:443` has no effect: `*.example:443` (bailiwick.toml:3) covers it
+     3 | network = ["*.example:443", "loopback", "a.example:443", "224.0.0.1:80"]
+       |                                         ^^^^^^^^^^^^^^^
+    hint: remove it, or the one that covers it
+
+    bailiwick.toml:3:58: `224.0.0.1:80` cannot be granted: it is the address of a group
+     3 | back", "a.example:443", "224.0.0.1:80"]
+       |                         ^^^^^^^^^^^^^^
+    hint: name the address of one host
+    "#);
+}
+
+#[test]
 fn what_this_build_cannot_enforce_is_refused_by_name() {
     insta::assert_snapshot!(wrong(r#"version = 1
 [session]
@@ -307,15 +330,10 @@ allowed_tools = "narrow"
 [credential.github]
 env = "GITHUB_TOKEN"
 "#), @r#"
-    bailiwick.toml:3:12: `api.example:443` has no effect in this build: it needs the proxy for scripts
-     3 | network = ["api.example:443", "internet"]
-       |            ^^^^^^^^^^^^^^^^^
-    hint: remove it: a rule that is not enforced is refused; `loopback` can be granted
-
     bailiwick.toml:3:31: `internet` is neither `loopback` nor `host:port`
      3 | network = ["api.example:443", "internet"]
        |                               ^^^^^^^^^^
-    hint: `loopback` is all that this build can grant
+    hint: write `loopback`, or a host with its port, such as `api.example:443`
 
     bailiwick.toml:4:1: `session.fetch` has no effect in this build: it needs `web.fetch`
      4 | fetch = ["api.example"]

@@ -204,11 +204,18 @@ fn a_question_about_a_host_is_answered_by_the_rule_or_by_what_to_add() {
     let text = TEXT.replace("grant.env", "grant.network = [\"loopback\"]\ngrant.env");
     let (with, without) = (policy(&text, &[]), policy(TEXT, &[]));
     let bare = policy("version = 1", &[]);
+    let hosts = text.replace("loopback", "api.example:443");
+    let hosts = policy(&hosts, &[]);
     let answers = [
         with.explain_host("127.0.0.1", 8080),
         without.explain_host("localhost", 8080),
         bare.explain_host("::1", 8080),
         with.explain_host("api.example", 443),
+        hosts.explain_host("api.example", 443),
+        hosts.explain_host("api.example", 80),
+        hosts.explain_host("127.0.0.1", 80),
+        hosts.explain_host("a_b", 80),
+        hosts.explain_host("2001:db8::1", 443),
     ];
     insta::assert_snapshot!(answers.map(|answer| answer.to_string()).join("\n"), @r#"
     connect 127.0.0.1:8080: allowed, held loopback by bailiwick.toml:20
@@ -217,7 +224,15 @@ fn a_question_about_a_host_is_answered_by_the_rule_or_by_what_to_add() {
     connect ::1:8080: denied, no rule grants any of it
     hint: add `network = ["loopback"]` to [session] and `grant.network = ["loopback"]` to the skill
     connect api.example:443: denied, held loopback by bailiwick.toml:20
-    hint: no grant can allow it: a script reaches other hosts only through a proxy, which this build lacks
+    hint: add `network = ["api.example:443"]` to [session] and `grant.network = ["api.example:443"]` to the skill
+    connect api.example:443: allowed, held api.example:443 by bailiwick.toml:20
+    connect api.example:80: denied, held api.example:443 by bailiwick.toml:20
+    hint: add `network = ["api.example:80"]` to [session] and `grant.network = ["api.example:80"]` to the skill
+    connect 127.0.0.1:80: allowed, held api.example:443 by bailiwick.toml:20
+    connect a_b:80: denied, held api.example:443 by bailiwick.toml:20
+    hint: no grant can allow it: `a_b:80` is neither `loopback` nor `host:port`
+    connect 2001:db8::1:443: denied, held api.example:443 by bailiwick.toml:20
+    hint: add `network = ["[2001:db8::1]:443"]` to [session] and `grant.network = ["[2001:db8::1]:443"]` to the skill
     "#);
 }
 

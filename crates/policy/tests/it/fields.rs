@@ -391,6 +391,15 @@ fn of_the_file() -> Vec<Case> {
             ["none", "loopback"],
         ),
         case(
+            "session.network",
+            [
+                "session.network = [\"a.example:443\"]",
+                "session.network = [\"a.example:443\", \"*.example:80\"]",
+            ],
+            |f| f.session_policy().net().to_string(),
+            ["a.example:443", "*.example:80, a.example:443"],
+        ),
+        case(
             "session.env",
             ["session.env = []", "session.env = [\"TZ\"]"],
             |f| f.session_policy().env().len().to_string(),

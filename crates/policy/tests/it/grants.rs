@@ -209,6 +209,39 @@ fn with_a_file_a_flag_must_lie_inside_its_session() {
 }
 
 #[test]
+fn hosts_lie_inside_the_hosts_of_the_session() {
+    let granted = |host: &str| {
+        let text = format!(
+            "version = 1\n[session]\nnetwork = [\"*.example:443\", \"192.0.2.1:80\"]\n\
+             [[skill]]\nname = \"x\"\nsource = \"user\"\ngrant.network = [\"{host}\"]\n"
+        );
+        parse(&text).map_err(|error| error.code().as_str())
+    };
+    for host in [
+        "api.example:443",
+        "*.b.example:443",
+        "192.0.2.1:80",
+        "loopback",
+    ] {
+        assert!(granted(host).is_ok(), "{host}");
+    }
+    for host in ["api.example:80", "example:443", "*.com:443", "192.0.2.2:80"] {
+        assert_eq!(
+            granted(host).err(),
+            Some("E_SKILL_SCRIPT_POLICY_WIDENED"),
+            "{host}"
+        );
+    }
+    // A person adds to what a skill holds, and takes nothing away.
+    let file = granted("a.example:443").unwrap();
+    let cli = cli(&["network=b.example:443"]);
+    assert!(file.ceiling(&cli).is_ok());
+    let grants = file.grants_for(file.skills().first(), None, &cli);
+    let request = file.request(&grants, &file.limits_for(None));
+    assert_eq!(request.net().to_string(), "a.example:443, b.example:443");
+}
+
+#[test]
 fn a_file_that_grants_nothing_is_not_the_same_as_no_file() {
     let file = parse("version = 1").unwrap();
     assert!(!file.is_built_in());

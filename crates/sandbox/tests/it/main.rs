@@ -26,6 +26,7 @@ mod modes;
 mod network;
 mod output;
 mod places;
+mod proxy;
 mod resources;
 mod selftest;
 mod skill;

@@ -2,7 +2,7 @@
 //! of it.
 //!
 //! Every attempt is made in the first run of a compiled policy and in one that follows, with the
-//! default policy and with two granted folders, and where a layer is missing that no required class
+//! default policy, with two granted folders and with a granted host, and where a layer is missing that no required class
 //! depends on. Where the table says so, the same attempt is made without confinement and must come
 //! to something else, or it would prove nothing. What the attempts are aimed at must be as before.
 
@@ -18,7 +18,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bailiwick_policy::Rights;
+use bailiwick_policy::{Net, Rights};
 use bailiwick_sandbox::{Host, Layer, SandboxError, Stdin, spawn};
 use serde::Deserialize;
 
@@ -54,6 +54,16 @@ struct Attempt<'a> {
     control: Control,
     /// The layers without which another outcome is accepted.
     without: Vec<&'a str>,
+    /// What comes of it where hosts are granted, if that is something else.
+    proxied: Option<&'a str>,
+}
+
+/// What the policy of the attempts grants.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Held {
+    Nothing,
+    Folders,
+    Hosts,
 }
 
 /// How an attempt is made.
@@ -101,8 +111,13 @@ impl<'a> Attempt<'a> {
             expected,
             control: Control::Never,
             without: Vec::new(),
+            proxied: None,
         };
         for word in words {
+            if let Some(outcome) = word.strip_prefix("proxied ") {
+                read.proxied = Some(outcome);
+                continue;
+            }
             match (word.as_str(), word.strip_prefix("without ")) {
                 ("control", _) => read.control = Control::Always,
                 ("root", _) => read.control = Control::Root,
@@ -116,6 +131,14 @@ impl<'a> Attempt<'a> {
     /// Says whether it is about the granted folders.
     fn needs_grants(&self) -> bool {
         self.text.contains("{ro}") || self.text.contains("{rw}")
+    }
+
+    /// What must come of it.
+    fn expected_with(&self, held: Held) -> &'a str {
+        match held {
+            Held::Nothing | Held::Folders => self.expected,
+            Held::Hosts => self.proxied.unwrap_or(self.expected),
+        }
     }
 
     /// Says whether its control proves something for this user.
@@ -179,10 +202,10 @@ impl std::fmt::Display for Outcome {
 }
 
 /// Makes all attempts on one host, twice, and returns what came out wrong.
-fn attack(host: &Host, granted: bool, missing: &str) -> Result<Vec<String>, SandboxError> {
+fn attack(host: &Host, held: Held, missing: &str) -> Result<Vec<String>, SandboxError> {
     let table = Table::read();
     let targets = Targets::new();
-    let bed = bed(host, &targets, granted);
+    let bed = bed(host, &targets, held);
     let program = targets.fill("{program}", Side::Confined);
     let (calls, shell) = (bed.compile_for(&program)?, bed.compile()?);
     let before = (
@@ -191,7 +214,7 @@ fn attack(host: &Host, granted: bool, missing: &str) -> Result<Vec<String>, Sand
     );
     let mut wrong = Vec::new();
     let concerns = |attempt: &Attempt<'_>| {
-        (granted || !attempt.needs_grants()) && !attempt.without.contains(&missing)
+        (held == Held::Folders || !attempt.needs_grants()) && !attempt.without.contains(&missing)
     };
     for run in ["first", "second"] {
         let mut attempts = table.attempts(Way::Calls);
@@ -206,7 +229,7 @@ fn attack(host: &Host, granted: bool, missing: &str) -> Result<Vec<String>, Sand
                 wrong.push(format!("{}: no answer: {}", attempt.row.id, attempt.text));
                 continue;
             };
-            if !outcome.is_among(attempt.expected, calls.attacked) {
+            if !outcome.is_among(attempt.expected_with(held), calls.attacked) {
                 wrong.push(report(run, attempt, &outcome.to_string()));
             }
         }
@@ -247,19 +270,25 @@ fn attack(host: &Host, granted: bool, missing: &str) -> Result<Vec<String>, Sand
     Ok(wrong)
 }
 
-/// The default policy, with two granted folders or without.
-fn bed(host: &Host, targets: &Targets, granted: bool) -> Bed {
+/// The default policy, with two granted folders, with a host, or with nothing.
+fn bed(host: &Host, targets: &Targets, held: Held) -> Bed {
     let bed = Bed::on(host.clone());
     bed.file("file", "of the skill");
     bed.file("program", "#!/bin/true\n");
     let program = bed.skill.path().join("program");
     fs::set_permissions(program, fs::Permissions::from_mode(0o755)).expect("its mode");
-    if !granted {
-        return bed;
+    match held {
+        Held::Nothing => bed,
+        Held::Folders => {
+            let grants = targets.grants(Side::Confined);
+            bed.granted(&grants.join("ro"), Rights::READ_ONLY)
+                .granted(&grants.join("rw"), Rights::READ_WRITE)
+        }
+        Held::Hosts => {
+            let host = "api.example:443".parse().expect("a host");
+            bed.networked(Net::to_hosts([host]))
+        }
     }
-    let grants = targets.grants(Side::Confined);
-    bed.granted(&grants.join("ro"), Rights::READ_ONLY)
-        .granted(&grants.join("rw"), Rights::READ_WRITE)
 }
 
 fn all_calls(attempts: &[Attempt<'_>], targets: &Targets, side: Side) -> Vec<Calls> {
@@ -368,13 +397,19 @@ fn every_row_of_the_catalogue_is_in_the_table_with_an_attempt() {
 
 #[test]
 fn no_attempt_of_the_catalogue_gets_more_than_it_may() {
-    let wrong = attack(host(), false, "").expect("runs");
+    let wrong = attack(host(), Held::Nothing, "").expect("runs");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn no_attempt_of_the_catalogue_gets_more_beside_granted_folders() {
-    let wrong = attack(host(), true, "").expect("runs");
+    let wrong = attack(host(), Held::Folders, "").expect("runs");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_attempt_of_the_catalogue_gets_more_where_hosts_are_granted() {
+    let wrong = attack(host(), Held::Hosts, "").expect("runs");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -388,8 +423,8 @@ fn no_attempt_of_the_catalogue_gets_more_where_a_layer_is_missing() {
         if !host().layers().is_in_force(layer) {
             continue;
         }
-        for granted in [false, true] {
-            match attack(&host().clone().without(layer), granted, layer.as_str()) {
+        for held in [Held::Nothing, Held::Folders] {
+            match attack(&host().clone().without(layer), held, layer.as_str()) {
                 Ok(wrong) => {
                     ran += 1;
                     all.extend(
@@ -464,7 +499,7 @@ fn what_the_catalogue_denies_is_not_denied_without_confinement() {
 #[test]
 fn the_table_shows_what_a_weakened_host_lets_through() {
     for (layer, row) in [(Layer::PreparedRoot, "F17"), (Layer::Rlimits, "F45")] {
-        let wrong = attack(&host().clone().without(layer), false, "").expect("runs");
+        let wrong = attack(&host().clone().without(layer), Held::Nothing, "").expect("runs");
         assert!(
             wrong.iter().any(|line| line.starts_with(row)),
             "{layer}: {wrong:#?}"

@@ -76,7 +76,7 @@ const LIBRARY: &[Probe] = &[
         "const c = require('crypto'); console.log(c.createHash('sha256').update('abc').digest('hex').slice(0, 8), c.randomBytes(8).length, c.randomUUID().length);
 const k = c.scryptSync('p', 's', 32), iv = Buffer.alloc(16), e = c.createCipheriv('aes-256-cbc', k, iv); const x = e.update('t', 'utf8', 'hex') + e.final('hex');
 const d = c.createDecipheriv('aes-256-cbc', k, iv); console.log(d.update(x, 'hex', 'utf8') + d.final('utf8'));
-c.generateKeyPair('ec', { namedCurve: 'P-256' }, (e, p, q) => console.log(e, q.type)); crypto.subtle.digest('SHA-1', Buffer.from('')).then(b => console.log(b.byteLength));",
+c.generateKeyPair('ec', { namedCurve: 'P-256' }, (e, p, q) => { console.log(e, q.type); crypto.subtle.digest('SHA-1', Buffer.from('')).then(b => console.log(b.byteLength)); });",
         "ba7816bf 8 36\nt\nnull private\n20\n",
     ),
     probe(
