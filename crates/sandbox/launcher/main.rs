@@ -53,6 +53,8 @@ fn launch() -> Outcome<()> {
     socket::settle().at(Stage::Receive)?;
     // What depends on no plan is done while the host still writes it.
     fresh_session().at(Stage::Session)?;
+    // A weakened run may be one that keeps it.
+    #[cfg(not(weaken))]
     program::empty_bounding_set();
     match socket::receive_plan()? {
         Plan::Run(run) => start(run),

@@ -143,6 +143,7 @@ fn forgo_capabilities(run: Run<'static>) -> sys::Result<()> {
 
 /// Empties the bounding set of a launcher that may, and remembers that it did. Every process of the
 /// run inherits it; nothing that a launcher executes gains what the set bounds.
+#[cfg(not(weaken))]
 pub fn empty_bounding_set() {
     if drop_bounding_set().is_ok() {
         IS_BOUNDED.store(true, Ordering::Relaxed);

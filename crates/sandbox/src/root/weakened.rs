@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Part, Root};
+use super::{Part, Root, inside};
 use crate::error::SandboxError;
 use crate::session::open_trusted;
 
@@ -35,6 +35,10 @@ impl Root {
             }
             let source = open_trusted(&path)
                 .map_err(|errno| SandboxError::host(format!("open `{path}`"), errno))?;
+            // A link of the root's is no place to mount on.
+            self.parts.retain(|part| {
+                !(matches!(part, Part::Link { .. }) && part.path() == inside(&path))
+            });
             self.directory(&path);
             self.bind_opened(&path, source, 0, None);
         }
