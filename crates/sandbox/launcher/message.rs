@@ -3,6 +3,10 @@
 /// The length of a message in bytes.
 pub const BYTES: usize = 48;
 
+/// The most descriptors that accompany a message: init, the folder of results, the listener; or the
+/// rulesets of a template.
+pub const MOST_DESCRIPTORS: usize = 3;
+
 /// The byte that the host sends to have the main process terminated.
 pub const TERMINATE: u8 = b'T';
 

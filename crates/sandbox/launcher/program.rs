@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::message::Stage;
 use crate::namespace;
-use crate::plan::{Execute, MAX_ARGUMENTS, MAX_VARIABLES, Run, flag};
+use crate::plan::{Execute, MAX_ARGUMENTS, MAX_VARIABLES, NONE, Run, flag};
 use crate::state::{self, At, Outcome, Place};
 use crate::sys::{self, nr};
 
@@ -134,8 +134,8 @@ fn forgo_capabilities(run: Run<'static>) -> sys::Result<()> {
     const PR_SET_SECUREBITS: usize = 28;
     // NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, each locked, and KEEP_CAPS locked off.
     const LOCKED: usize = 0b1110_1111;
-    // The first process of a user namespace has all of its set again.
-    if run.namespaces & namespace::USER != 0 || !IS_BOUNDED.load(Ordering::Relaxed) {
+    // Who comes into a user namespace has all of its set again.
+    if run.namespaces & namespace::USER != 0 || run.user != NONE || !IS_BOUNDED.load(Ordering::Relaxed) {
         drop_bounding_set()?;
     }
     sys::numbers(nr::PRCTL, PR_SET_SECUREBITS, LOCKED, 0, 0).map(|_| ())

@@ -17,7 +17,9 @@ pub fn settle() -> sys::Result<()> {
     const O_CLOEXEC: usize = 0o2_000_000;
     sys::numbers(nr::DUP3, 0, SOCKET as usize, O_CLOEXEC, 0)?;
     sys::numbers(nr::DUP3, 0, 1, O_CLOEXEC, 0)?;
-    sys::numbers(nr::DUP3, 0, 2, O_CLOEXEC, 0).map(|_| ())
+    sys::numbers(nr::DUP3, 0, 2, O_CLOEXEC, 0)?;
+    // A launcher that waits must not hold what a careless host left open.
+    close_behind_socket()
 }
 
 /// Reads and checks one plan and its descriptors, which take the place of those before.
@@ -127,13 +129,12 @@ pub fn is_closed() -> bool {
 /// Closes every descriptor of this process but the socket.
 pub fn keep_only_socket() {
     let _ = sys::numbers(nr::CLOSE_RANGE, 0, SOCKET as usize - 1, 0, 0);
-    let _ = sys::numbers(
-        nr::CLOSE_RANGE,
-        SOCKET as usize + 1,
-        u32::MAX as usize,
-        0,
-        0,
-    );
+    let _ = close_behind_socket();
+}
+
+fn close_behind_socket() -> sys::Result<()> {
+    let first = SOCKET as usize + 1;
+    sys::numbers(nr::CLOSE_RANGE, first, u32::MAX as usize, 0, 0).map(|_| ())
 }
 
 fn receive_descriptors(length: &mut [u8; 8]) -> sys::Result<()> {

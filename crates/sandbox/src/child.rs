@@ -87,22 +87,24 @@ pub(crate) struct Started {
 
 impl ConfinedChild {
     pub(crate) fn new(started: Started) -> Result<Self, SandboxError> {
+        let watched = started.watched;
+        let watchdog = watched.any().then(|| Watchdog::new(&started.init));
+        // From here on a failure ends the run and waits for it.
+        let run = Run {
+            launched: Some(started.launched),
+            init: started.init,
+            out: started.out,
+            leaf: Some(started.leaf),
+            lease: started.lease,
+            namespaced: started.namespaced,
+            over: false,
+        };
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| SandboxError::host("make the cancel event", errno))?;
         let time = time_left(started.at, started.limits.wall(), started.deadline);
-        let watched = started.watched;
-        let watchdog = watched.any().then(|| Watchdog::new(&started.init));
         Ok(Self {
             id: started.id,
-            run: Run {
-                launched: Some(started.launched),
-                init: started.init,
-                out: started.out,
-                leaf: Some(started.leaf),
-                lease: started.lease,
-                namespaced: started.namespaced,
-                over: false,
-            },
+            run,
             drain: started.drain,
             feed: started
                 .feed

@@ -63,9 +63,6 @@ impl Identity {
         let (Self::Run(_), Some(templates)) = (self, &compiled.templates) else {
             return None;
         };
-        if !compiled.root.is_in_place() {
-            return None;
-        }
         templates.of(self.user(), || self.make_template(compiled))
     }
 

@@ -14,8 +14,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
+    sendmsg, socketpair,
 };
 
 use crate::embedded::LAUNCHER;
@@ -285,7 +286,8 @@ impl Launched {
     /// Reads one message that is there, or the end.
     pub(crate) fn receive(&self) -> Result<Heard, SandboxError> {
         let mut bytes = [0; message::BYTES];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        const SPACE: usize = rustix::cmsg_space!(ScmRights(message::MOST_DESCRIPTORS));
+        let mut space = [MaybeUninit::uninit(); SPACE];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut receive = || {
             recvmsg(
@@ -301,6 +303,9 @@ impl Launched {
             received => received,
         };
         let length = match received {
+            Ok(received) if received.flags.contains(ReturnFlags::CTRUNC) => {
+                return Err(SandboxError::LauncherLost);
+            }
             Ok(received) => received.bytes,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(Heard::Silence),
             Err(Errno::CONNRESET) => 0,

@@ -38,10 +38,16 @@ pub(crate) struct Place {
 impl Place {
     /// Starts a launcher with all that a run of the policy needs before it is known what it is
     /// called with.
-    pub(crate) fn make(compiled: &Compiled) -> Result<Self, SandboxError> {
+    ///
+    /// A template is used only where what it binds is still in place.
+    pub(crate) fn make(compiled: &Compiled, in_place: bool) -> Result<Self, SandboxError> {
         let identity = Identity::choose(compiled)?;
         let leaf = compiled.host.cgroups.leaf(&compiled.limits)?;
-        let template = identity.template(compiled);
+        let template = if in_place {
+            identity.template(compiled)
+        } else {
+            None
+        };
         let extent = match &template {
             Some(_) => Extent::Rest,
             None => Extent::Whole,
@@ -145,6 +151,7 @@ impl Place {
             writer.text(text.as_bytes());
         });
         let plan = writer.finish();
+        let drain = Drain::new(stdout, stderr, compiled.limits.output())?;
         let streams = [stdin.as_fd(), stdout_end.as_fd(), stderr_end.as_fd()];
         self.launched.send(&plan, &streams)?;
         // What is left of the ends is the program's: else its output never ends.
@@ -153,8 +160,18 @@ impl Place {
             init,
             out,
             listener,
-        } = self.started(compiled)?;
-        let drain = Drain::new(stdout, stderr, compiled.limits.output())?;
+        } = match self.started(compiled) {
+            Ok(handles) => handles,
+            Err(error) => {
+                // Only a launcher that says why says that nothing runs.
+                if !matches!(error, SandboxError::Launch { .. })
+                    && let Some(lease) = self.identity.lease()
+                {
+                    lease.quarantine();
+                }
+                return Err(error);
+            }
+        };
         ConfinedChild::new(Started {
             id: command.run.clone(),
             launched: self.launched,
@@ -197,9 +214,12 @@ impl Place {
     fn started(&self, compiled: &Compiled) -> Result<Handles, SandboxError> {
         match self.launched.hear(Instant::now() + ANSWER)? {
             Heard::Message(Received {
-                message: Message::Started { .. },
+                message: Message::Started { descriptors: sent },
                 mut descriptors,
             }) => {
+                if descriptors.len() != usize::try_from(sent).unwrap_or(usize::MAX) {
+                    return Err(SandboxError::LauncherLost);
+                }
                 let listener = match compiled.shape.network {
                     Network::Proxy => Some(descriptors.pop().ok_or(SandboxError::LauncherLost)?),
                     Network::Host | Network::Shared | Network::Own | Network::Loopback => None,

@@ -53,11 +53,13 @@ pub(crate) enum Network {
 
 impl Network {
     /// Joining a namespace takes privilege in the user namespace that owns it, which an ordinary
-    /// user's host has in one of its own, and costs less than making one. Abstract sockets are names of a namespace, so it is shared only where something else keeps runs from
-    /// those of each other: Landlock's scope, or the filter that allows no Unix socket for want of
-    /// it.
+    /// user's host has in one of its own, and costs less than making one. Abstract sockets are names
+    /// of a namespace, so it is shared only where something else keeps runs from those of each
+    /// other: Landlock's scope, or a filter that then allows no Unix socket. An ordinary user's runs
+    /// keep those sockets instead, since each can have a namespace of its own.
     fn of(host: &Host, net: &Net) -> Self {
-        let parts_runs = scopes_abstract_names(host) || host.probe.seccomp().is_ok();
+        let filtered = host.probe.privileged() && host.probe.seccomp().is_ok();
+        let parts_runs = scopes_abstract_names(host) || filtered;
         if host.probe.namespace(Layer::NetworkNamespace).is_err() {
             Self::Host
         } else if *net == Net::Loopback {

@@ -1,6 +1,6 @@
 //! Starting a confined run, at once or in a launcher that waits for it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::child::ConfinedChild;
 use crate::command::ConfinedCommand;
@@ -29,7 +29,7 @@ pub fn spawn(compiled: &Compiled, command: ConfinedCommand) -> Result<ConfinedCh
             Err(SandboxError::Launch {
                 stage: Stage::IdMappedMount,
                 ..
-            }) if !compiled.is_unmapped() => compiled.set_unmapped()?,
+            }) => compiled.set_unmapped()?,
             Err(SandboxError::Launch {
                 stage: Stage::Template | Stage::Network,
                 ..
@@ -41,9 +41,14 @@ pub fn spawn(compiled: &Compiled, command: ConfinedCommand) -> Result<ConfinedCh
 }
 
 fn attempt(compiled: &Compiled, command: &ConfinedCommand) -> Result<ConfinedChild, SandboxError> {
+    // What began from a place that was replaced since would run in the old one.
+    let in_place = compiled.root.is_in_place();
+    if !in_place {
+        compiled.warm.clear();
+    }
     let place = match compiled.warm.take() {
         Some(place) => place,
-        None => Place::make(compiled)?,
+        None => Place::make(compiled, in_place)?,
     };
     place.execute(compiled, command)
 }
@@ -55,15 +60,23 @@ impl Compiled {
     /// [`spawn`] takes one that waits before it starts another, and leaves the pool smaller by one:
     /// whoever wants it full again calls this again, when it can spare the millisecond that each
     /// takes. A launcher serves one run. While it waits it holds a run's uid and control group, two
-    /// processes and some pages; it ends with this value, and with the host however that ends.
+    /// processes and some pages; it ends with this value, and with the host however that ends. No
+    /// more than 16 of one policy wait.
     ///
     /// # Errors
     ///
     /// As those of [`spawn`] that do not depend on the command. What was started stays.
     pub fn keep_warm(&self, count: usize) -> Result<usize, SandboxError> {
+        let in_place = self.root.is_in_place();
+        // Where another fills the pool there is nothing to do.
+        let Ok(_filling) = self.warm.filling.try_lock() else {
+            return Ok(0);
+        };
+        self.warm.drop_failed();
         let mut started = 0;
-        while self.warm.len() < count {
-            self.warm.give(Place::make(self)?);
+        while self.warm.places().len() < count.min(MOST_WARM) {
+            let place = Place::make(self, in_place)?;
+            self.warm.places().push(place);
             started += 1;
         }
         Ok(started)
@@ -72,7 +85,11 @@ impl Compiled {
 
 /// Launchers that wait for a command.
 #[derive(Debug, Default)]
-pub(crate) struct Warm(Mutex<Vec<Place>>);
+pub(crate) struct Warm {
+    places: Mutex<Vec<Place>>,
+    /// Held by whoever starts some.
+    filling: Mutex<()>,
+}
 
 impl Warm {
     /// Takes one that still waits. What failed meanwhile is dropped, and told by the run that is
@@ -86,15 +103,25 @@ impl Warm {
         }
     }
 
-    fn give(&self, place: Place) {
-        self.places().push(place);
+    /// Drops those that failed meanwhile.
+    fn drop_failed(&self) {
+        let failed: Vec<_> = self
+            .places()
+            .extract_if(.., |place| !place.is_waiting())
+            .collect();
+        drop(failed);
     }
 
-    fn len(&self) -> usize {
-        self.places().len()
+    /// Drops all.
+    fn clear(&self) {
+        let places = std::mem::take(&mut *self.places());
+        drop(places);
     }
 
-    fn places(&self) -> std::sync::MutexGuard<'_, Vec<Place>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn places(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The most launchers of one policy that wait: a host has 256 uids for all of its runs.
+const MOST_WARM: usize = 16;

@@ -66,7 +66,9 @@ impl Templates {
             // A user is one run's at a time, so nobody else is about to make the same.
             Some(Known::Seen) => match make() {
                 Ok(template) => Known::Made(Arc::new(template)),
-                Err(_) => Known::Refused,
+                Err(SandboxError::Launch { .. }) => Known::Refused,
+                // The host lacked something for the moment.
+                Err(_) => Known::Seen,
             },
             Some(made @ (Known::Made(_) | Known::Refused)) => made,
         };

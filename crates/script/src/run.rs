@@ -183,7 +183,9 @@ impl Run {
         let (true, Some(cache)) = (first.as_ref().is_err_and(is_replaced), &self.cache) else {
             return first.map_err(|error| self.explain(error));
         };
-        *cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        // To drop it may take a while, in which others need the cache.
+        let old = cache.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(old);
         switch.check()?;
         self.spawn(command).map_err(|error| self.explain(error))
     }

@@ -68,6 +68,8 @@ impl Program {
 pub(crate) struct Root {
     parts: Vec<Part>,
     sources: Vec<OwnedFd>,
+    /// The numbers of those that are often replaced.
+    replaceable: Vec<usize>,
     rules: Vec<Rule>,
     /// Whether runs can begin from a template.
     has_template: bool,
@@ -164,13 +166,12 @@ impl Root {
         owners
     }
 
-    /// Says whether each granted place is still where it was opened. Where one is not, the launch
-    /// that binds it says so.
+    /// Says whether what is often replaced is still where it was opened: granted places, and single
+    /// files. Where one is not, the launch that binds it says so.
     pub(crate) fn is_in_place(&self) -> bool {
-        let granted = self.parts.iter().filter_map(Part::granted_source);
-        granted
-            .filter_map(|source| self.sources.get(source))
-            .all(is_at_its_name)
+        let replaced = self.replaceable.iter();
+        let mut sources = replaced.filter_map(|source| self.sources.get(*source));
+        sources.all(is_at_its_name)
     }
 
     /// Names the part with a number, for an error at its step.
@@ -410,6 +411,7 @@ impl Root {
                 attributes |= NO_EXEC;
             }
             self.mount_point(path.as_str(), directory);
+            self.replaceable.push(self.sources.len());
             self.bind_opened(path.as_str(), descriptor, attributes, Some(owner));
             self.bound.push(path.as_str().to_owned());
             self.rules.push(Rule {
@@ -449,6 +451,9 @@ impl Root {
         }
         if !self.is_shown(path) {
             self.mount_point(path, directory);
+            if !directory {
+                self.replaceable.push(self.sources.len());
+            }
             self.bind_opened(path, source, attributes, None);
             self.bound.push(path.to_owned());
         }
@@ -527,7 +532,9 @@ impl Root {
     /// whose folders above may not be listed, each run makes its own.
     fn layer_rules(&mut self, shape: Shape) {
         let of_run = [SCRATCH.to_owned(), "/proc".to_owned()];
-        let is_hidden = self.bound.iter().any(|place| is_beneath(place, &of_run));
+        // Beneath the rule on the scratch's parent nothing else may stand.
+        let apart = [SCRATCH_PARENT.to_owned(), "/proc".to_owned()];
+        let is_hidden = self.bound.iter().any(|place| is_beneath(place, &apart));
         self.has_template = shape.run_uid && shape.prepared_root && !is_hidden;
         let grants_nothing = self.parts.iter().all(|part| part.owner().is_none());
         if shape.prepared_root && grants_nothing {

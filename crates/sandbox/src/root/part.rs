@@ -103,24 +103,6 @@ impl Part {
         }
     }
 
-    /// Returns the number of the source that a granted place is bound from.
-    pub(super) fn granted_source(&self) -> Option<usize> {
-        match self {
-            Self::Bind {
-                source,
-                owner: Some(_),
-                ..
-            } => Some(*source),
-            Self::Bind { owner: None, .. }
-            | Self::Directory { .. }
-            | Self::Link { .. }
-            | Self::File { .. }
-            | Self::Device { .. }
-            | Self::Scratch { .. }
-            | Self::Processes { .. } => None,
-        }
-    }
-
     /// Writes it into a plan, as [`Root::write`](super::Root::write) says.
     pub(super) fn write(
         &self,

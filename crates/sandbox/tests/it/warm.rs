@@ -1,8 +1,10 @@
 //! Launchers that wait for a run: they serve one each, confine it as any other, and leave nothing.
 
-use bailiwick_sandbox::{ConfinedCommand, End, Stdin, spawn};
+use bailiwick_policy::Rights;
+use bailiwick_sandbox::message::Stage;
+use bailiwick_sandbox::{ConfinedCommand, End, SandboxError, Stdin, spawn};
 
-use crate::bed::{Bed, command, host, shown, stdout, until};
+use crate::bed::{Bed, command, host, open_folder, shown, stdout, until};
 
 const WHO: [&str; 3] = ["/bin/sh", "-c", "id -u; ls -A out; echo mine > out/f; cat"];
 
@@ -86,4 +88,29 @@ fn launchers() -> Vec<i32> {
     let children: Vec<String> = children.collect();
     let numbers = children.iter().flat_map(|text| text.split_whitespace());
     numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+#[test]
+fn a_launcher_that_waited_does_not_run_in_a_granted_folder_that_was_replaced() {
+    let folder = open_folder();
+    let place = folder.path().join("place");
+    std::fs::create_dir(&place).expect("a folder");
+    let bed = Bed::new().granted(&place, Rights::READ_ONLY);
+    let compiled = bed.compile().expect("a policy");
+    // One run before, so that there may be a template.
+    let look = format!("ls {}", place.display());
+    let words = ["/bin/sh", "-c", &look];
+    drop(spawn(&compiled, command(&words)).expect("a run").wait());
+    compiled.keep_warm(1).expect("a launcher");
+    std::fs::remove_dir(&place).expect("it is empty");
+    std::fs::create_dir(&place).expect("a folder");
+    let error = spawn(&compiled, command(&words)).expect_err("it is another folder");
+    let is_named = matches!(
+        &error,
+        SandboxError::Launch {
+            stage: Stage::Source,
+            ..
+        }
+    );
+    assert!(is_named, "{error:?}");
 }
