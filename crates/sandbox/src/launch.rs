@@ -286,8 +286,7 @@ impl Launched {
     /// Reads one message that is there, or the end.
     pub(crate) fn receive(&self) -> Result<Heard, SandboxError> {
         let mut bytes = [0; message::BYTES];
-        const SPACE: usize = rustix::cmsg_space!(ScmRights(message::MOST_DESCRIPTORS));
-        let mut space = [MaybeUninit::uninit(); SPACE];
+        let mut space = [MaybeUninit::uninit(); CONTROL];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut receive = || {
             recvmsg(
@@ -474,6 +473,8 @@ impl Drop for Launcher {
     }
 }
 
+/// Room for the descriptors of one message.
+const CONTROL: usize = rustix::cmsg_space!(ScmRights(message::MOST_DESCRIPTORS));
 /// How long a launcher has to answer. A launch takes milliseconds; a machine under heavy load may
 /// take seconds.
 pub(crate) const ANSWER: Duration = Duration::from_secs(20);

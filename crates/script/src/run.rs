@@ -49,9 +49,16 @@ pub(crate) async fn run(run: Run, permit: Permit) -> Outcome {
         .spawn({
             let switch = switch.clone();
             move || {
+                let outcome = run.drive(&permit, &switch);
+                let warm = run.to_keep_warm();
+                // Whoever has the answer may take the skill's files away.
+                drop(run);
                 // The receiver is gone only when the caller dropped the call, which stopped the run.
-                let _ = send.send(run.drive(&permit, &switch));
-                run.keep_warm();
+                let _ = send.send(outcome);
+                if let Some((compiled, count)) = warm {
+                    // What stands in the way is told by the next run, which then starts its own.
+                    let _ = compiled.keep_warm(count);
+                }
             }
         });
     let failed = |action| {
@@ -234,18 +241,12 @@ impl Run {
         error.into()
     }
 
-    /// Starts launchers for the runs to come, after this one's answer is out.
-    fn keep_warm(&self) {
+    /// The confinement for whose next runs launchers wait, and how many, where the host wants some.
+    fn to_keep_warm(&self) -> Option<(Arc<Compiled>, usize)> {
         let count = self.runner.tier.settings.warm;
-        let cache = self.cache.as_ref().filter(|_| count > 0);
-        let compiled = cache.and_then(|cache| {
-            let slot = cache.lock().unwrap_or_else(PoisonError::into_inner);
-            slot.clone()
-        });
-        if let Some(compiled) = compiled {
-            // What stands in the way is told by the next run, which then starts its own.
-            let _ = compiled.keep_warm(count);
-        }
+        let cache = self.cache.as_ref().filter(|_| count > 0)?;
+        let slot = cache.lock().unwrap_or_else(PoisonError::into_inner);
+        Some((slot.clone()?, count))
     }
 
     fn finish(
