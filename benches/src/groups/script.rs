@@ -216,10 +216,6 @@ impl Confined {
         std::thread::sleep(Duration::from_millis(3));
         self.run()
     }
-
-    fn compiled(&self) -> &Compiled {
-        &self.compiled
-    }
 }
 
 /// The same program as a script's interpreter, through the whole call path.

@@ -8,6 +8,38 @@ pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
+/// What the plan of a run begins with: its numbers, and the numbers of the descriptors that it joins,
+/// as in [`Run`](plan::Run).
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) namespaces: u64,
+    pub(crate) flags: u32,
+    pub(crate) ids: Ids,
+    pub(crate) descriptors: u32,
+    pub(crate) cgroups: u32,
+    pub(crate) user: Option<u32>,
+    pub(crate) network: Option<u32>,
+    pub(crate) template: Option<u32>,
+    pub(crate) rulesets: Option<u32>,
+}
+
+impl Default for Head {
+    /// Makes nothing and joins nothing.
+    fn default() -> Self {
+        Self {
+            namespaces: 0,
+            flags: 0,
+            ids: Ids { uid: 0, gid: 0 },
+            descriptors: 0,
+            cgroups: 0,
+            user: None,
+            network: None,
+            template: None,
+            rulesets: None,
+        }
+    }
+}
+
 impl Writer {
     /// Starts a plan of one mode.
     fn new(mode: u32) -> Self {
@@ -21,8 +53,22 @@ impl Writer {
     }
 
     /// Starts the plan of a run.
-    pub(crate) fn run() -> Self {
-        Self::new(mode::RUN)
+    pub(crate) fn run(head: &Head) -> Self {
+        let mut writer = Self::new(mode::RUN);
+        writer.long(head.namespaces);
+        for word in [
+            head.flags,
+            head.ids.uid,
+            head.ids.gid,
+            head.descriptors,
+            head.cgroups,
+        ] {
+            writer.word(word);
+        }
+        for index in [head.user, head.network, head.template, head.rulesets] {
+            writer.word(index.unwrap_or(NONE));
+        }
+        writer
     }
 
     /// Starts the plan of what a run executes.
@@ -65,32 +111,16 @@ impl Writer {
     /// Writes the whole plan of a run that joins control groups and then fails, since the last of
     /// its descriptors, which it is to join as a network namespace, is none.
     pub(crate) fn join_groups(count: u32) -> Vec<u8> {
-        let mut writer = Self::run();
-        writer.long(0);
-        let network = count;
-        let [owner, template, rulesets] = [NONE; 3];
-        let (limits, root) = (0, 0);
-        for word in [
-            0,
-            0,
-            0,
-            count + 1,
-            count,
-            owner,
-            network,
-            template,
-            rulesets,
-            limits,
-            root,
-        ] {
-            writer.word(word);
-        }
+        let mut writer = Self::run(&Head {
+            descriptors: count + 1,
+            cgroups: count,
+            network: Some(count),
+            ..Head::default()
+        });
+        writer.limits(&[]);
+        writer.list::<()>(&[], |_, ()| ());
         writer.text(b"");
-        for _ in 0..3 {
-            writer.long(0);
-        }
-        writer.word(0);
-        writer.word(0);
+        writer.no_landlock();
         writer.blob(&[]);
         #[cfg(weaken)]
         writer.word(0);
@@ -140,6 +170,15 @@ impl Writer {
             writer.long(limit.soft);
             writer.long(limit.hard);
         });
+    }
+
+    /// Appends that there is no Landlock layer.
+    pub(crate) fn no_landlock(&mut self) {
+        for _ in 0..3 {
+            self.long(0);
+        }
+        self.word(0);
+        self.word(0);
     }
 
     /// Appends a directory of the root.
@@ -205,12 +244,20 @@ mod tests {
 
     /// The smallest plan of a run, with two descriptors.
     fn run(namespaces: u64, flags: u32, joined: [u32; 4]) -> Vec<u8> {
+        let joined = joined.map(|index| (index != NONE).then_some(index));
         let [user, network, template, rulesets] = joined;
-        let mut writer = Writer::run();
-        writer.long(namespaces);
-        for word in [flags, 0, 0, 2, 0, user, network, template, rulesets, 0, 0] {
-            writer.word(word);
-        }
+        let mut writer = Writer::run(&Head {
+            namespaces,
+            flags,
+            descriptors: 2,
+            user,
+            network,
+            template,
+            rulesets,
+            ..Head::default()
+        });
+        writer.word(0);
+        writer.word(0);
         writer.text(b"");
         for _ in 0..3 {
             writer.long(0);

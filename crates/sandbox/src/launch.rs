@@ -266,9 +266,14 @@ impl Launcher {
 }
 
 impl Launched {
-    /// Says whether its process has not ended.
-    pub(crate) fn is_running(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+    /// Says whether it waits for a plan: one that said something, or is gone, has failed.
+    pub(crate) fn is_waiting(&mut self) -> bool {
+        // Where it is gone its init is about to be, and the socket still open.
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return false;
+        }
+        let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
+        matches!(poll(&mut polled, Some(&timespec(Duration::ZERO))), Ok(0))
     }
 
     /// Waits for the next message.

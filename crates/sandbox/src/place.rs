@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Gid, Uid, fchown, fstat};
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -16,12 +15,12 @@ use crate::class::Layer;
 use crate::command::{ConfinedCommand, Stdin};
 use crate::compile::Compiled;
 use crate::drain::Drain;
-use crate::encode::Writer;
+use crate::encode::{Head, Writer};
 use crate::error::SandboxError;
 use crate::identity::Identity;
 use crate::launch::{ANSWER, Heard, Launched, Received, unexpected};
 use crate::message::{Message, Stage};
-use crate::plan::{Ids, NEW_NETWORK, NONE};
+use crate::plan::NEW_NETWORK;
 use crate::plans::{Attached, rules, write_landlock, write_root};
 use crate::root::{Extent, Owner, SCRATCH};
 use crate::shape::{Network, Shape};
@@ -78,27 +77,26 @@ impl Place {
             attached.add_all(template.descriptors());
             first
         });
-        let mut writer = Writer::run();
-        writer.long(namespaces);
-        writer.word(identity.flags(compiled));
-        let Ids { uid, gid } = identity.ids();
-        writer.word(uid);
-        writer.word(gid);
         let sources = attached.next();
         if extent == Extent::Whole {
             attached.add_sources(compiled, &maps);
         }
-        writer.word(attached.next());
-        writer.word(cgroups);
-        writer.word(owner.unwrap_or(NONE));
-        writer.word(network.unwrap_or(NONE));
-        writer.word(joined.unwrap_or(NONE));
         // The rulesets, if it has some, follow the namespace.
         let brings_rules = template
             .as_ref()
             .is_some_and(|template| template.has_rules());
         let rulesets = joined.filter(|_| brings_rules);
-        writer.word(rulesets.map_or(NONE, |namespace| namespace + 1));
+        let mut writer = Writer::run(&Head {
+            namespaces,
+            flags: identity.flags(compiled),
+            ids: identity.ids(),
+            descriptors: attached.next(),
+            cgroups,
+            user: owner,
+            network,
+            template: joined,
+            rulesets: rulesets.map(|namespace| namespace + 1),
+        });
         writer.limits(compiled.resources());
         write_root(
             compiled,
@@ -193,21 +191,9 @@ impl Place {
         })
     }
 
-    /// Says whether its launcher still waits: one that said something, or is gone, has failed.
+    /// Says whether its launcher still waits.
     pub(crate) fn is_waiting(&mut self) -> bool {
-        // Where it is gone its init is about to be, and the socket still open.
-        if !self.launched.is_running() {
-            return false;
-        }
-        let mut polled = [PollFd::from_borrowed_fd(
-            self.launched.socket(),
-            PollFlags::IN,
-        )];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        matches!(poll(&mut polled, Some(&now)), Ok(0))
+        self.launched.is_waiting()
     }
 
     /// Waits until the program is executed, or says why it is not.

@@ -65,11 +65,7 @@ pub(crate) fn write_landlock(compiled: &Compiled, writer: &mut Writer, extent: E
     // A template without rules brings no layer.
     let is_written = extent != Extent::Template || !compiled.root.rules(extent).is_empty();
     let Some((abi, handled)) = handled.filter(|_| is_written) else {
-        for _ in 0..3 {
-            writer.long(0);
-        }
-        writer.word(0);
-        writer.word(0);
+        writer.no_landlock();
         return;
     };
     writer.long(handled.fs);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::SandboxError;
 use crate::root::Owner;
@@ -54,40 +54,42 @@ impl Templates {
         user: Owner,
         make: impl FnOnce() -> Result<Template, SandboxError>,
     ) -> Option<Arc<Template>> {
-        let known = {
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.len() >= MOST && !known.contains_key(&user) {
-                return None;
+        let known = self.known().get(&user).cloned();
+        match known {
+            Some(Known::Made(template)) => Some(template),
+            Some(Known::Refused) => None,
+            None => {
+                let mut known = self.known();
+                if known.len() < MOST {
+                    known.insert(user, Known::Seen);
+                }
+                None
             }
-            known.insert(user, Known::Seen)
-        };
-        let next = match known {
-            None => return None,
             // A user is one run's at a time, so nobody else is about to make the same.
             Some(Known::Seen) => match make() {
-                Ok(template) => Known::Made(Arc::new(template)),
-                Err(SandboxError::Launch { .. }) => Known::Refused,
+                Ok(template) => {
+                    let template = Arc::new(template);
+                    self.known()
+                        .insert(user, Known::Made(Arc::clone(&template)));
+                    Some(template)
+                }
+                Err(SandboxError::Launch { .. }) => {
+                    self.refuse(user);
+                    None
+                }
                 // The host lacked something for the moment.
-                Err(_) => Known::Seen,
+                Err(_) => None,
             },
-            Some(made @ (Known::Made(_) | Known::Refused)) => made,
-        };
-        let template = match &next {
-            Known::Made(template) => Some(Arc::clone(template)),
-            Known::Seen | Known::Refused => None,
-        };
-        self.remember(user, next);
-        template
+        }
     }
 
     /// Does without the template of a user, which could not be joined.
     pub(crate) fn refuse(&self, user: Owner) {
-        self.remember(user, Known::Refused);
+        self.known().insert(user, Known::Refused);
     }
 
-    fn remember(&self, user: Owner, what: Known) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(user, what);
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Owner, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

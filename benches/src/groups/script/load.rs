@@ -62,7 +62,7 @@ pub(super) fn kill(host: &Host, shell: &Path, rounds: usize) -> Result<Sample, B
         let program = "echo; bomb() { bomb & bomb & wait; }; bomb 2>/dev/null";
         let words = ["/bin/sh", "-c", program].map(str::to_owned);
         let id = format!("bench-kill-{}-{round}", std::process::id());
-        let child = spawn(confined.compiled(), ConfinedCommand::new(id, words)?)?;
+        let child = spawn(&confined.compiled, ConfinedCommand::new(id, words)?)?;
         let canceller = child.canceller();
         let waiting = std::thread::spawn(move || child.wait());
         // The bomb has grown to its limit long before.

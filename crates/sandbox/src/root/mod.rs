@@ -531,10 +531,9 @@ impl Root {
     /// is not its owner, from the scratch's first level. Such rules are a template's; with grants,
     /// whose folders above may not be listed, each run makes its own.
     fn layer_rules(&mut self, shape: Shape) {
-        let of_run = [SCRATCH.to_owned(), "/proc".to_owned()];
-        // Beneath the rule on the scratch's parent nothing else may stand.
-        let apart = [SCRATCH_PARENT.to_owned(), "/proc".to_owned()];
-        let is_hidden = self.bound.iter().any(|place| is_beneath(place, &apart));
+        // Beneath these nothing but the run's own may stand.
+        let of_run = [SCRATCH_PARENT.to_owned(), "/proc".to_owned()];
+        let is_hidden = self.bound.iter().any(|place| is_beneath(place, &of_run));
         self.has_template = shape.run_uid && shape.prepared_root && !is_hidden;
         let grants_nothing = self.parts.iter().all(|part| part.owner().is_none());
         if shape.prepared_root && grants_nothing {
